@@ -387,24 +387,18 @@ fn refused_at(circuit: &Circuit, now: Instant) -> Option<Refusal> {
 }
 
 #[test]
-fn a_clock_that_is_set_back_holds_up_no_call_for_longer_than_a_cool_down_or_a_lease() {
+fn a_clock_that_is_set_back_is_followed_by_a_cool_down_and_by_leases() {
     let mut circuit = open(Settings::consecutive(1).probe_lease(4 * SECOND));
-    let id = ProbeId(7);
     let refused = |state, at| Err(Refusal { state, retry_at: Some(at) });
-    assert_eq!(circuit.admit(before(60), id).map(|_| ()), refused(State::Open, before(50)));
+    circuit.follow(before(60));
     assert_eq!(circuit.check(before(60)), refused(State::Open, before(50)));
-    assert!(circuit.admit(before(50), id).is_ok());
+    assert!(circuit.admit(before(50), ProbeId(7)).is_ok());
+    circuit.follow(before(90));
     assert_eq!(circuit.check(before(90)), refused(State::HalfOpen, before(86)));
-    assert_eq!(circuit.admit(before(90), ProbeId(8)).map(|_| ()), refused(State::HalfOpen, before(86)));
     assert!(circuit.admit(before(86), ProbeId(8)).is_ok());
-}
-
-#[test]
-fn a_shorter_cool_down_that_is_set_later_counts_for_an_open_circuit_too() {
-    let mut circuit = open(Settings::consecutive(1));
-    circuit.set_settings(Settings::consecutive(1).cool_down(3 * SECOND)).expect("it is possible");
-    let refusal = circuit.admit(after(1), ProbeId(7)).expect_err("it is open");
-    assert_eq!(refusal.retry_at, Some(after(4)));
+    circuit.force_open();
+    circuit.follow(before(900));
+    assert_eq!(circuit.check(after(900)), Err(Refusal { state: State::Open, retry_at: None }));
 }
 
 /// Its parts are of a second.

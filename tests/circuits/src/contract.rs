@@ -402,3 +402,16 @@ pub fn impossible_settings_are_refused<S: Subject>(subject: &S) {
     assert!(subject.block_on(client.store.load(&client.name, &client.settings)).is_err());
     assert_eq!(subject.block_on(client.store.list(&namespace())).unwrap(), []);
 }
+
+/// Nothing is done, and the row is shown: also by a command without settings.
+pub fn a_refused_change_by_hand_follows_the_clock_too<S: Subject>(subject: &S) {
+    let client = Client::new(subject, settings());
+    let generation = client.load().generation;
+    assert!(client.report(generation, "ff"));
+    subject.set_now(START - 300 * SECOND);
+    let Forced::Stale(row) = client.force(Some(1), Force::Closed) else { panic!("it is stale") };
+    assert_eq!(row.retry_after, seconds(10));
+    client.force(None, Force::Open);
+    subject.set_now(START - 900 * SECOND);
+    assert_eq!((client.load().retry_after, client.load().is_forced), (None, true), "by hand it has no end");
+}

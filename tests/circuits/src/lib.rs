@@ -58,6 +58,7 @@ macro_rules! suite {
             contract: a_window_of_time_forgets
             contract: a_window_that_was_emptied_follows_a_clock_that_is_set_back
             contract: a_clock_that_is_set_back_holds_up_no_call_for_longer_than_usual
+            contract: a_refused_change_by_hand_follows_the_clock_too
             contract: other_settings_are_seen
             contract: fewer_probes_run_after_a_change_of_settings
             contract: a_row_that_was_lost_repeats_no_generation

@@ -182,8 +182,8 @@ impl Circuit {
         Ok(Circuit { settings, phase: Phase::Closed, generation, reopened: 0, window, tripped: Counts::default() })
     }
 
-    /// Changes the settings, from the next input on. The state stays as it is; a cool-down and
-    /// leases of probes that have begun end no later than new ones would.
+    /// Changes the settings, from the next input on. The state stays as it is, with the cool-down
+    /// and the leases of probes that have begun.
     ///
     /// A window of calls keeps its last calls; one of time is kept if its length stays the same.
     /// Where the numbers of failures, slow calls or successes have reached the new settings, the
@@ -216,14 +216,12 @@ impl Circuit {
     /// `id`.
     ///
     /// A probe that runs already is let through again. The circuit becomes half-open here, when the
-    /// first call comes after the cool-down. If the clock was set back, it waits for no longer than
-    /// a cool-down or a lease that begins now.
+    /// first call comes after the cool-down.
     ///
     /// # Errors
     ///
     /// If the circuit is open, or half-open with as many probes as may run.
     pub fn admit(&mut self, now: Instant, id: ProbeId) -> Result<Pass, Refusal> {
-        self.follow(now);
         match self.phase {
             Phase::Closed | Phase::HalfOpen { .. } => {}
             Phase::Open { until: Some(until) } if until <= now => {
@@ -235,7 +233,8 @@ impl Circuit {
     }
 
     /// Follows a clock that was set back: no cool-down and no lease ends later than one that begins
-    /// now. For stores, which show what is left of it.
+    /// now. For stores, which have the clock of a server; not for a circuit that has adopted its
+    /// cool-down from one.
     #[doc(hidden)]
     pub fn follow(&mut self, now: Instant) {
         match &mut self.phase {
@@ -280,14 +279,12 @@ impl Circuit {
     ///
     /// As `admit`.
     pub fn check(&self, now: Instant) -> Result<(), Refusal> {
-        let refuse = |state, retry_at| Err(Refusal { state, retry_at });
         match &self.phase {
-            Phase::Open { until: None } => refuse(State::Open, None),
-            Phase::Open { until: Some(until) } if *until > now => {
-                refuse(State::Open, Some((*until).min(now + self.settings.cool_down_after(self.reopened))))
+            Phase::Open { until } if until.is_none_or(|until| until > now) => {
+                Err(Refusal { state: State::Open, retry_at: *until })
             }
             Phase::HalfOpen { probes, .. } => match first_free(probes, &self.settings) {
-                Some(until) if until > now => refuse(State::HalfOpen, Some(until.min(now + self.settings.probe_lease))),
+                Some(until) if until > now => Err(Refusal { state: State::HalfOpen, retry_at: Some(until) }),
                 _ => Ok(()),
             },
             _ => Ok(()),
@@ -414,12 +411,12 @@ impl Circuit {
         self.enter(Phase::Open { until });
     }
 
-    /// Ends the cool-down earlier, if a store says so. A longer one is only one that the store has
-    /// reported late.
+    /// Ends the cool-down as a store says: earlier, or later if it is over here, as the store's
+    /// clock may have been set back. Otherwise a later end is only one that was reported late.
     #[doc(hidden)]
-    pub fn shorten(&mut self, until: Option<Instant>) {
+    pub fn adjust(&mut self, now: Instant, until: Option<Instant>) {
         if let (Phase::Open { until: Some(known) }, Some(until)) = (&mut self.phase, until) {
-            *known = (*known).min(until);
+            *known = if *known > now { (*known).min(until) } else { until };
         }
     }
 

@@ -198,8 +198,7 @@ impl Settings {
         self
     }
 
-    /// How long the circuit stays open before it lets probes through: 30 s if it is not set. A
-    /// shorter one that is set later counts for an open circuit too.
+    /// How long the circuit stays open before it lets probes through: 30 s if it is not set.
     #[must_use]
     pub const fn cool_down(mut self, time: Duration) -> Self {
         self.cool_down = time;

@@ -480,7 +480,7 @@ impl Replica {
                 // A store that has gone back may repeat a generation.
                 let is_same = row.is_forced == circuit.view(now).is_forced;
                 let is_known = here == State::Open && is_same && !is_new && !was_down;
-                if is_known { circuit.shorten(until) } else { circuit.adopt_open(until) }
+                if is_known { circuit.adjust(now, until) } else { circuit.adopt_open(until) }
             }
             // Probes of the time without the store decide no more.
             State::HalfOpen if here != State::HalfOpen || is_new || was_down => circuit.adopt_half_open(),

@@ -1,10 +1,10 @@
 //! Faults of the store, of the task and of processes that end in between.
 
 use bulklink::runtime::{Clock, Instant, Spawn, SpawnError, Timer};
-use bulklink::testing::{FakeClock, FakeSleep, Task};
+use bulklink::testing::{FakeSleep, Task};
 use bulklink_breaker::{Breaker, Health, Settings, State};
 use bulklink_fleet::circuits::{CircuitStore, Circuits, Row};
-use bulklink_fleet::{MemoryStore, Name, Namespace};
+use bulklink_fleet::{Name, Namespace};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -17,44 +17,9 @@ pub(crate) fn row(scene: &mut Scene) -> Row {
     scene.executor.block_on(async move { store.load(&name, &settings).await }).unwrap()
 }
 
-fn shares(scene: &mut Scene, process: &Process) -> bool {
+pub(crate) fn shares(scene: &mut Scene, process: &Process) -> bool {
     scene.executor.run_until_idle();
     process.is_connected()
-}
-
-/// A clock that its owner sets back.
-#[derive(Clone)]
-struct Skewed(FakeClock, Arc<AtomicU64>);
-
-impl Clock for Skewed {
-    type Instant = Instant;
-
-    fn now(&self) -> Instant {
-        Instant::from_nanos(self.0.now().as_nanos() - self.1.load(Ordering::Relaxed) * 1_000_000)
-    }
-
-    fn instant(&self, at: Instant) -> Instant {
-        at
-    }
-}
-
-#[test]
-fn a_store_that_has_gone_back_to_older_rows_is_followed() {
-    let mut scene = Scene::new();
-    let behind = Arc::new(AtomicU64::new(0));
-    scene.store = MemoryStore::new(Skewed(scene.executor.clock(), Arc::clone(&behind)));
-    let process = scene.process();
-    scene.call(&process, &[BAD; 3]);
-    scene.advance(1_000);
-    behind.store(500_000, Ordering::Relaxed);
-    scene.store.forget();
-    let before = scene.store.commands();
-    scene.store.cut();
-    scene.advance(1_000);
-    assert!(shares(&mut scene, &process));
-    assert_eq!(process.breaker.health(), Health::Healthy);
-    scene.advance(1_000);
-    assert_eq!(scene.store.commands(), before + 2, "a subscription and a load");
 }
 
 #[test]
@@ -364,21 +329,6 @@ fn a_call_that_waited_to_ask_and_was_dropped_takes_no_place() {
     scene.store.stall(false);
     scene.executor.run_until_idle();
     assert_eq!(probe.output(), Some(Ok(())));
-}
-
-#[test]
-fn a_cool_down_that_the_store_says_is_shorter_is_shorter() {
-    let mut scene = Scene::new();
-    let behind = Arc::new(AtomicU64::new(100_000));
-    scene.store = MemoryStore::new(Skewed(scene.executor.clock(), Arc::clone(&behind)));
-    let process = scene.process();
-    scene.call(&process, &[BAD; 3]);
-    behind.store(98_000, Ordering::Relaxed);
-    scene.advance(7_999);
-    assert_eq!(process.breaker.health(), Health::Isolated);
-    scene.advance(1);
-    assert_eq!(process.breaker.health(), Health::Degraded);
-    assert_eq!(scene.call(&process, &[GOOD]), 1);
 }
 
 #[test]

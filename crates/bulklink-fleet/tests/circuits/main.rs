@@ -1,5 +1,6 @@
 //! Circuits that several processes share, on virtual time.
 
+mod clock;
 mod faults;
 mod paced;
 mod random;

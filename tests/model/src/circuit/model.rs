@@ -204,7 +204,7 @@ impl Model {
     }
 
     /// Nothing that has begun takes longer than if it began now.
-    fn follow(&mut self, now: Time) {
+    pub fn follow(&mut self, now: Time) {
         let (ends, time) = match self.phase() {
             State::Open => (self.open_until().into_iter().collect(), self.cool_down_after(self.reopened())),
             _ => (self.running().into_iter().map(|probe| probe.1).collect::<Vec<_>>(), self.setup().lease),
@@ -304,7 +304,6 @@ impl Model {
 
     /// Lets a call through, as a probe or not, or says in which state it is refused and until when.
     pub fn admit(&mut self, now: Time, id: ProbeId) -> Result<Option<ProbeId>, (State, Option<Time>)> {
-        self.follow(now);
         if self.phase() == State::Open {
             if self.state(now) == State::Open {
                 return Err((State::Open, self.open_until()));

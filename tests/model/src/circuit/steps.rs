@@ -25,7 +25,8 @@ pub enum Step {
     Wait(u8),
     /// Time passes until the first cool-down or lease ends, or a nanosecond less.
     WaitForEnd(bool),
-    /// The clock is set back, in the shortest wait of the world.
+    /// The clock is set back, in the shortest wait of the world. The circuit follows it if that is
+    /// an even number.
     Back(u8),
     /// The circuit is opened by hand.
     ForceOpen,
@@ -71,7 +72,10 @@ impl Machine for World {
             }
             Step::Wait(times) => vec![Input::Wait(Time::from(times) * unit)],
             Step::WaitForEnd(is_reached) => self.until_end(is_reached).map(Input::Wait).into_iter().collect(),
-            Step::Back(times) => vec![Input::Back((Time::from(times) * unit).min(self.now))],
+            Step::Back(times) => {
+                let back = Input::Back((Time::from(times) * unit).min(self.now));
+                if times % 2 == 0 { vec![back, Input::Follow] } else { vec![back] }
+            }
             Step::ForceOpen => vec![Input::ForceOpen],
             Step::ForceClosed => vec![Input::ForceClosed],
             Step::Change(index) => {

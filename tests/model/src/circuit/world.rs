@@ -36,6 +36,8 @@ pub enum Input {
     Wait(Time),
     /// The clock is set back, without an input to the circuit.
     Back(Time),
+    /// The circuit follows the clock, as on a store.
+    Follow,
     /// The circuit is opened by hand.
     ForceOpen,
     /// The circuit is closed by hand.
@@ -195,6 +197,12 @@ impl World {
                 self.went_back = true;
                 self.lazy = self.circuit.clone();
                 self.pending = 0;
+            }
+            Input::Follow => {
+                let now = self.instant();
+                self.circuit.follow(now);
+                self.caught_up().follow(now);
+                self.model.follow(self.now);
             }
             Input::ForceOpen => {
                 self.circuit.force_open();

@@ -77,17 +77,19 @@ local function enter(state, until_)
   changed, dirty = true, true
   clear()
 end
+-- Those of the process, or else of the row.
+local settings = #mine > 0 and mine or words(c.n, whole)
 local function cool_down_after(reopened)
-  return reopened < 32 and math.min(mine[10] * 2 ^ reopened, mine[11]) or mine[11]
+  return reopened < 32 and math.min(settings[10] * 2 ^ reopened, settings[11]) or settings[11]
 end
 local function open()
   enter('o', s(now + cool_down_after(c.r)))
 end
 -- A clock that was set back: nothing ends later than if it began now.
-if #mine > 0 then
+if #settings > 0 then
   local latest = now + cool_down_after(c.r)
   if c.s == 'o' and c.u ~= '-' and tonumber(c.u) > latest then c.u, dirty = s(latest), true end
-  latest = fmt('%016.0f', now + mine[15])
+  latest = fmt('%016.0f', now + settings[15])
   for i, probe in ipairs(c.b) do
     if string.sub(probe, 1, 16) > latest then c.b[i], dirty = latest .. string.sub(probe, 17), true end
   end
