@@ -133,6 +133,9 @@ impl Hub {
             if let Some(seat) = &removed {
                 seats.forget(seat);
             }
+            if seats.all.is_empty() {
+                seats.away = None;
+            }
             removed
         };
         drop(removed);

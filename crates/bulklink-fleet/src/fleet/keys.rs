@@ -81,7 +81,7 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
 
     /// Returns the share of the key with this text, if its partition exists and the fleet shares
     /// it: for its figures and tokens, and to change the limit of this key. It ends with the
-    /// partition.
+    /// partition. A bulkhead of the fleet with the same name on the store is found as well.
     #[must_use]
     pub fn share_of<K, P: Clock + Clone + Send + Sync + 'static, S>(
         &self,

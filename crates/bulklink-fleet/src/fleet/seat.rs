@@ -251,9 +251,7 @@ impl Seat {
     pub(super) fn replied(&self, now: Instant, reply: &Reply) {
         self.change(|state| {
             state.lapse(now);
-            let kept = state.share.stated().keep;
-            // Without a quarantine, data that was lost takes units that are in use.
-            state.has_lapsed |= state.share.take(now, reply) && state.share.usable(now) < kept;
+            state.take(now, |share| share.take(now, reply));
             state.policy.set_owed(false);
             state.recovers = now.saturating_add(reply.quarantine);
             let recovers = state.recovers;
@@ -290,7 +288,7 @@ impl Seat {
         let counts = {
             let mut state = self.lock();
             state.lapse(now);
-            state.share.take_notice(now, notice)
+            state.take(now, |share| share.take_notice(now, notice))
         };
         if counts {
             self.signal.notify_of(self.number);

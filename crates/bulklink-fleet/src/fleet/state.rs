@@ -168,6 +168,16 @@ impl State {
         self.has_lapsed |= self.share.lapse(now);
     }
 
+    /// Takes a message, and returns whether it counts. Without a quarantine, data that was lost has
+    /// taken the units that the process keeps: others may have had them, or have them.
+    pub(super) fn take(&mut self, now: Instant, message: impl FnOnce(&mut Share) -> bool) -> bool {
+        let (kept, epoch) = (self.share.stated().keep, self.share.epoch());
+        let counts = message(&mut self.share);
+        let is_gone = self.share.epoch() != epoch && !self.share.recovers() || self.share.usable(now) < kept;
+        self.has_lapsed |= counts && kept > 0 && is_gone;
+        counts
+    }
+
     pub(super) fn send(&mut self, now: Instant, demand: Demand) -> Option<Statement> {
         self.lapse(now);
         let Contact::Listening(Server { run, age }, asked) = self.contact else { return None };

@@ -280,6 +280,11 @@ impl Share {
         self.declaration.bounded().terms.lease
     }
 
+    /// Whether a loss of data begins a quarantine.
+    pub(crate) fn recovers(&self) -> bool {
+        self.declaration.terms.recovers
+    }
+
     /// Returns what this process would have if a limit were divided by weights: at least one unit.
     #[must_use]
     pub fn part(&self, limit: u32, weights: u64) -> u32 {

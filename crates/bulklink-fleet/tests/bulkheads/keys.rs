@@ -85,6 +85,13 @@ fn a_store_that_cannot_be_reached_says_why() {
     scene.advance(20_000);
     drop(slot(&waiting));
     assert_eq!([fleet.error(), share.status().error], [None, None]);
+    // Nothing needs it any more.
+    scene.store.stop();
+    scene.advance(1_000);
+    assert!(fleet.error().is_some() && tenants.discard("ann"));
+    drop(share);
+    scene.advance(30_000);
+    assert_eq!(fleet.error(), None);
 }
 
 /// What the store has from partitions with so many keys, of which 100 are busy: the names that it

@@ -165,3 +165,18 @@ fn an_operation_whose_unit_was_lost_has_one_again_also_while_a_call_waits() {
     scene.advance(100);
     drop(waiting.output().expect("it is over").expect("it is admitted"));
 }
+
+/// Also if it has a unit again by its next statement.
+#[test]
+fn without_a_quarantine_a_unit_that_another_has_had_meanwhile_was_lost() {
+    let mut scene = Scene::new();
+    let strict = |builder: ShareBuilder<FakeRuntime>| builder.limit(1).strict().without_quarantine();
+    let (first, second) = (scene.process_with(strict), scene.process_with(strict));
+    let (_slots, lost) = (scene.slots(&first, 1), scene.executor.spawn(first.share.lost()));
+    scene.advance(100);
+    scene.store.forget();
+    drop(scene.slots(&second, 1));
+    scene.advance(2_000);
+    assert!(lost.is_finished() && first.share.token().is_some());
+    assert_eq!(first.share.status().lost, 1);
+}
