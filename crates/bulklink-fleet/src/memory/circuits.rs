@@ -1,7 +1,8 @@
 //! The circuits that processes share through the store in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::poll_fn;
+use std::mem;
 use std::pin::Pin;
 
 use bulklink::runtime::Instant;
@@ -92,18 +93,20 @@ impl Data {
         self.rows.clear();
     }
 
-    pub(super) fn end_all(&mut self, outbox: &mut Vec<Delivery>) {
-        let listeners = std::mem::take(&mut self.listeners);
-        outbox.push(Box::new(|| drop(listeners)));
+    pub(super) fn end_all(&mut self, outbox: &mut VecDeque<Delivery>) {
+        let listeners = mem::take(&mut self.listeners);
+        outbox.push_back(Box::new(|| drop(listeners)));
     }
 
-    fn publish(&mut self, change: &Change, outbox: &mut Vec<Delivery>) {
-        self.listeners.retain(|(_, sender)| !sender.is_closed());
+    fn publish(&mut self, change: &Change, outbox: &mut VecDeque<Delivery>) {
+        let (listeners, gone) = mem::take(&mut self.listeners).into_iter().partition(|(_, sender)| !sender.is_closed());
+        self.listeners = listeners;
+        outbox.push_back(Box::new(move || drop::<Vec<_>>(gone)));
         let is_for = |(namespace, _): &&(Namespace, _)| change.name.namespace() == namespace.as_str();
         for (_, sender) in self.listeners.iter().filter(is_for) {
             let (sender, change) = (sender.clone(), change.clone());
             // It fails if the subscription was dropped.
-            outbox.push(Box::new(move || drop(sender.unbounded_send(change))));
+            outbox.push_back(Box::new(move || drop(sender.unbounded_send(change))));
         }
     }
 }

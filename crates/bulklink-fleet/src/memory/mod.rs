@@ -4,11 +4,13 @@
 mod circuits;
 mod shares;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
+use bulklink::plumbing::contain;
 use bulklink::runtime::{Clock, Instant};
 
 #[cfg(feature = "circuits")]
@@ -68,8 +70,9 @@ struct Data {
     is_down: bool,
     faults: Faults,
     stalled: Vec<Waker>,
-    /// What wakes tasks, which may use the store: it is done after the lock is released.
-    outbox: Vec<Delivery>,
+    /// What wakes tasks, which may use the store: it is done without the lock, in this order.
+    outbox: VecDeque<Delivery>,
+    is_delivering: bool,
 }
 
 type Delivery = Box<dyn FnOnce() + Send>;
@@ -96,7 +99,8 @@ impl MemoryStore {
             is_down: false,
             faults: Faults::default(),
             stalled: vec![],
-            outbox: vec![],
+            outbox: VecDeque::new(),
+            is_delivering: false,
         };
         Self { clock: Arc::new(move || clock.now()), data: Arc::new(Mutex::new(data)) }
     }
@@ -162,14 +166,21 @@ impl MemoryStore {
         self.with(|data| data.cuts)
     }
 
+    fn lock(&self) -> MutexGuard<'_, Data> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Changes the data.
     fn with<T>(&self, step: impl FnOnce(&mut Data) -> T) -> T {
-        let mut data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut data = self.lock();
         let result = step(&mut data);
-        let outbox = std::mem::take(&mut data.outbox);
-        drop(data);
-        for deliver in outbox {
-            deliver();
+        if !std::mem::replace(&mut data.is_delivering, true) {
+            while let Some(deliver) = data.outbox.pop_front() {
+                drop(data);
+                contain(deliver);
+                data = self.lock();
+            }
+            data.is_delivering = false;
         }
         result
     }

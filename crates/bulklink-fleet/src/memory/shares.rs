@@ -1,6 +1,6 @@
 //! The limits that processes share through the store in memory.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
 
@@ -28,9 +28,9 @@ impl Data {
         self.allocators.clear();
     }
 
-    pub(super) fn end_all(&mut self, outbox: &mut Vec<Delivery>) {
+    pub(super) fn end_all(&mut self, outbox: &mut VecDeque<Delivery>) {
         for receiver in std::mem::take(&mut self.lines).into_values().filter_map(|line| line.receiver.upgrade()) {
-            outbox.push(Box::new(move || receiver.ended()));
+            outbox.push_back(Box::new(move || receiver.ended()));
         }
     }
 }
@@ -65,7 +65,7 @@ impl super::Data {
                     move || receiver.upgrade().into_iter().for_each(|receiver| receiver.notice(&name, notice));
                 // Lost on their way: the server does not know.
                 if !drops {
-                    outbox.push(Box::new(deliver));
+                    outbox.push_back(Box::new(deliver));
                 }
             }
             is_heard
