@@ -31,7 +31,7 @@ fn found_before() {
         Answer, Arrive, Backup, Call, Cut, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Refuse, Replace, Restore,
         Run, Send, Succeed, Tick,
     };
-    let scripts: [&[Input]; 9] = [
+    let scripts: [&[Input]; 10] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
@@ -74,6 +74,12 @@ fn found_before() {
         &[
             &[Call(1), Call(1), Fail(1), Fail(1), Call(0), Run(1), Tick(3_000), Call(1), Run(1), Fail(1)][..],
             &[Backup, Call(0), Run(1), Restore],
+        ]
+        .concat(),
+        // A server that has gone back, a closing by hand whose answer is lost, and its notice.
+        &[
+            &[ForceOpen(1), ForceOpen(0), Run(0), Run(1), ForceClosed(1), Call(1), Send(1), Call(1)][..],
+            &[ForceClosed(0), Fail(1), Fail(1), Restore, Call(0), Arrive(1), Notice(1), Cut(1)],
         ]
         .concat(),
     ];

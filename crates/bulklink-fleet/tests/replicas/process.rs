@@ -205,8 +205,11 @@ impl Process {
             // They may be too old to be reported.
             self.failures = 0;
         }
-        self.seen = self.seen.max(self.stored.unwrap_or_default());
-        self.known = self.known.max(self.stored.take());
+        if let Some(stored) = self.stored.take() {
+            // After the answer to a closing by hand was lost, any row may be the next.
+            self.seen = if self.known.is_none() { stored } else { self.seen.max(stored) };
+            self.known = self.known.max(Some(stored));
+        }
     }
 
     /// The answer to the command on its way is lost.
