@@ -22,7 +22,10 @@ pub(crate) fn add(cargo: &mut Command, cfg: &str) -> Result<()> {
     if compiler.exists() {
         fs::remove_file(&compiler)?;
     }
-    fs::hard_link(env::current_exe()?, &compiler).with_context(|| format!("cannot make {}", compiler.display()))?;
+    let own = env::current_exe()?;
+    // A copy where the target folder is on another file system.
+    let made = fs::hard_link(&own, &compiler).or_else(|_| fs::copy(&own, &compiler).map(drop));
+    made.with_context(|| format!("cannot make {}", compiler.display()))?;
     cargo.env("RUSTC_WORKSPACE_WRAPPER", compiler);
     Ok(())
 }

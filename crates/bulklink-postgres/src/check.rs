@@ -33,7 +33,7 @@ pub enum Check {
 /// A table with its columns, and which rights are missing. Every role can read the catalog.
 const LOOK: &str = "SELECT coalesce(has_schema_privilege(n.oid, 'USAGE'), false),
     (SELECT array_agg(attname::text) FROM pg_attribute WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped),
-    ARRAY(SELECT r FROM unnest($2::text[]) AS r WHERE NOT coalesce(has_table_privilege(t.oid, r), false))
+    ARRAY(SELECT r FROM unnest($2::text[]) AS r WHERE NOT coalesce(has_any_column_privilege(t.oid, r), false))
     FROM (SELECT 1) AS one
     LEFT JOIN pg_namespace AS n ON n.nspname = 'bulklink'
     LEFT JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = $1 AND t.relkind IN ('r', 'p')";
@@ -68,18 +68,20 @@ async fn check_tables(server: &Server, part: Part) -> Result<Check, Failure> {
         if !may_use {
             missing.push("the right USAGE on the schema bulklink".to_owned());
         }
-        if !missing.is_empty() {
-            return Ok(Check::Incomplete { missing });
-        }
-        let version = "SELECT version FROM bulklink.part WHERE name = $1";
-        Ok(match client.query_opt(version, &[&part.name()]).await?.map(|row| row.get::<_, i32>(0)) {
-            Some(version) if version == part.version() => Check::Complete,
-            Some(version) => {
-                let known = part.version();
-                Check::Unusable { why: format!("the tables have version {version}, and this program needs {known}") }
+        // Another version may have other columns.
+        if may_use && !missing.iter().any(|what| what.ends_with("bulklink.part")) {
+            let version = "SELECT version FROM bulklink.part WHERE name = $1";
+            match client.query_opt(version, &[&part.name()]).await?.map(|row| row.get::<_, i32>(0)) {
+                Some(version) if version != part.version() => {
+                    let known = part.version();
+                    let why = format!("the tables have version {version}, and this program needs {known}");
+                    return Ok(Check::Unusable { why });
+                }
+                None if missing.is_empty() => missing.push("the version of the tables in bulklink.part".to_owned()),
+                _ => {}
             }
-            None => Check::Incomplete { missing: vec!["the version of the tables in bulklink.part".to_owned()] },
-        })
+        }
+        Ok(if missing.is_empty() { Check::Complete } else { Check::Incomplete { missing } })
     };
     server.in_time(wire.drive(queries)).await?.map_err(|error: tokio_postgres::Error| Failure::of(&error))
 }
