@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use bulklink::plumbing::contain;
+
 use crate::sync::{self, Mutex, MutexGuard};
 use crate::{Counts, State};
-use bulklink::plumbing::contain;
 
 /// A transition of a circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]

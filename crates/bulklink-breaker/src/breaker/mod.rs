@@ -16,6 +16,7 @@ use std::future::Future;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use bulklink::plumbing::catch;
 use bulklink::runtime::Clock;
 
 pub use self::call::Call;
@@ -30,7 +31,6 @@ pub use self::stats::{Health, Stats};
 pub(crate) use self::waiters::NextTransition;
 use crate::Instant;
 use crate::circuit::{Circuit, InvalidSetting, Settings, View};
-use bulklink::plumbing::catch;
 
 /// What the outcome of a call says of the dependency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,9 +6,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+use bulklink::plumbing::{contain, discard};
+
 use super::call::Source;
 use crate::sync::{Mutex, lock};
-use bulklink::plumbing::{contain, discard};
 
 /// The wakers of the tasks that wait. None is cloned, called or dropped under the lock.
 #[derive(Default)]

@@ -2,12 +2,12 @@
 
 use std::panic::resume_unwind;
 
+use bulklink::plumbing::catch;
 use bulklink::runtime::Clock;
 use bulklink::{Request, Slot};
 
 use super::slot::Unused;
 use super::{Classify, Guard, GuardError};
-use bulklink::plumbing::catch;
 
 /// # Block the thread
 impl<R: Clock + Clone + Send + Sync + 'static, K> Guard<R, K> {

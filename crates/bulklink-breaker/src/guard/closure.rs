@@ -7,6 +7,7 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bulklink::plumbing::{catch, discard};
 use bulklink::runtime::{Runtime, SpawnBlocking, SpawnError};
 use bulklink::{OwnedSlot, Request};
 use futures_channel::oneshot;
@@ -16,7 +17,6 @@ use super::slot::Unused;
 use super::{Classify, Guard, GuardError, slot};
 use crate::Call;
 use crate::sync::{Mutex, lock};
-use bulklink::plumbing::{catch, discard};
 
 /// # Closures
 impl<R: Runtime + SpawnBlocking, K> Guard<R, K> {

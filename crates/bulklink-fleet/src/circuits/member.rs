@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
+use bulklink::plumbing::contain;
 use bulklink::runtime::Instant;
 use bulklink_breaker::plumbing::{self, Access, Asking, Peer, Settled, WeakBreaker};
 use bulklink_breaker::{Breaker, Circuit, Mark, Pass, Refusal, Settings};
@@ -14,7 +15,6 @@ use futures_channel::oneshot;
 use super::replica::{Answer, AskId, Replica, Verdicts, Work};
 use super::signal::{Keep, Left};
 use crate::{Name, StoreError};
-use bulklink::plumbing::contain;
 
 /// What a breaker and the task share. The breaker's lock is taken before this one's.
 pub(super) struct Member {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
+use bulklink::plumbing::{discard, wake};
 use bulklink::runtime::Instant;
 use bulklink::{Ceiling, Load};
 
@@ -16,7 +17,6 @@ use super::{FencingToken, JoinError, Outage, ResizeError, ShareStatus, ceiling};
 use crate::share::{Decision, Demand, LimitRefusal, Notice, Policy, Refusal, Reply, Share, Statement};
 use crate::signal::Signal;
 use crate::{Link, Name, RunId, Server, StoreError, Token, Version};
-use bulklink::plumbing::{discard, wake};
 
 /// A share, and what it needs.
 pub(super) struct Seat {
