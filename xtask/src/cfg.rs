@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::{env, fs};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
+use crate::run::ask;
 use crate::workspace;
 
 /// The folder of these compilers, each named after its cfg.
@@ -26,6 +27,9 @@ pub(crate) fn add(cargo: &mut Command, cfg: &str) -> Result<()> {
     // A copy where the target folder is on another file system.
     let made = fs::hard_link(&own, &compiler).or_else(|_| fs::copy(&own, &compiler).map(drop));
     made.with_context(|| format!("cannot make {}", compiler.display()))?;
+    // Without the cfg, all tests would pass, and say nothing.
+    let known = ask(Command::new(&compiler).args(["rustc", "--print", "cfg"])).unwrap_or_default();
+    ensure!(known.lines().any(|line| line == cfg), "{} does not compile with {cfg}", compiler.display());
     cargo.env("RUSTC_WORKSPACE_WRAPPER", compiler);
     Ok(())
 }

@@ -29,8 +29,10 @@ fn nothing_is_created_unless_it_is_asked_for() {
         assert_eq!(store.check().await, Check::Complete);
         load(&store).await.unwrap();
         server.sql("UPDATE bulklink.part SET version = 7");
+        // Another version may have other columns.
+        server.sql("ALTER TABLE bulklink.circuit DROP COLUMN rest");
         assert!(matches!(store.check().await, Check::Unusable { .. }));
-        server.sql("DELETE FROM bulklink.part; ALTER TABLE bulklink.circuit DROP COLUMN rest");
+        server.sql("DELETE FROM bulklink.part");
         let Check::Incomplete { missing } = store.check().await else { panic!("a column is missing") };
         assert_eq!(missing, ["the column rest of bulklink.circuit"]);
     });
