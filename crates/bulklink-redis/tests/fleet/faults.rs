@@ -5,9 +5,9 @@ use std::time::Duration;
 use bulklink::Request;
 use bulklink_redis::{JoinError, StoreError};
 use bulklink_servers::{Server, User, require};
-use futures_util::future::{FutureExt, join};
+use futures_util::future::FutureExt;
 
-use crate::world::{LEASE, Platform, bulkhead, member, on_both, pair, pass, payments, process, within};
+use crate::world::{LEASE, Load, Platform, bulkhead, member, on_both, pair, pass, payments, process, within};
 
 on_both! {
     killed_clients_and_flushed_scripts_change_nothing
@@ -22,24 +22,25 @@ const TIME: Duration = Duration::from_millis(1_500);
 async fn killed_clients_and_flushed_scripts_change_nothing<R: Platform>(runtime: R) {
     let server = require!(Server::start());
     let pair = pair(&runtime, &server, 4).await;
-    let faults = async {
+    let faults = async |load: &Load| {
         for count in 0..30 {
-            pass(TIME / 40).await;
+            load.goes_on(TIME / 40).await;
             let command: &[&str] =
                 if count % 3 == 0 { &["CLIENT", "KILL", "TYPE", "pubsub"] } else { &["SCRIPT", "FLUSH"] };
             server.call(command);
         }
+        load.goes_on(TIME / 40).await;
     };
-    join(pair.load(30, TIME), faults).await.0.kept_to(4);
+    pair.load(30, faults).await.kept_to(4);
     pair.drains(4).await;
 }
 
 async fn a_server_that_sleeps_or_pauses_admits_no_call_too_many<R: Platform>(runtime: R) {
     let server = require!(Server::start());
     let pair = pair(&runtime, &server, 4).await;
-    let faults = async {
+    let faults = async |load: &Load| {
         for count in 0..4 {
-            pass(TIME / 8).await;
+            load.goes_on(TIME / 8).await;
             // Longer than a claim, and than a lease.
             let time = LEASE * (1 + count % 2) * 2 / 3;
             let pause = smol::unblock({
@@ -53,8 +54,9 @@ async fn a_server_that_sleeps_or_pauses_admits_no_call_too_many<R: Platform>(run
             });
             drop(pause.await);
         }
+        load.goes_on(TIME / 8).await;
     };
-    join(pair.load(30, TIME), faults).await.0.kept_to(4);
+    pair.load(30, faults).await.kept_to(4);
     pair.drains(4).await;
 }
 

@@ -3,9 +3,9 @@
 use bulklink::Request;
 use bulklink_redis::RedisStore;
 use bulklink_servers::{Network, Server, require};
-use futures_util::future::{FutureExt, join};
+use futures_util::future::FutureExt;
 
-use crate::world::{LEASE, Pair, Platform, on_smol, on_tokio, pass};
+use crate::world::{LEASE, Load, Pair, Platform, on_smol, on_tokio, pass};
 
 #[test]
 fn a_black_hole_costs_no_permit_and_admits_no_call_twice_on_tokio() {
@@ -55,14 +55,15 @@ async fn black_hole<R: Platform>(runtime: R, network: &Network) {
     drop(slots);
     pair.drains(3).await;
 
-    let holes = async {
+    let holes = async |load: &Load| {
         for _ in 0..2 {
-            pass(LEASE / 2).await;
+            load.goes_on(LEASE / 2).await;
             network.black_hole();
             pass(LEASE * 3 / 2).await;
             network.heal();
         }
+        load.goes_on(LEASE * 2).await;
     };
-    join(pair.load(20, LEASE * 6), holes).await.0.kept_to(3);
+    pair.load(20, holes).await.kept_to(3);
     pair.drains(3).await;
 }

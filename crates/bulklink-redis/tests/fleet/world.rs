@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bulklink_redis::{Fleet, RedisStore};
 use bulklink_servers::Server;
-pub(crate) use bulklink_stores::fleets::{LEASE, Member, Pair, bulkhead, payments};
+pub(crate) use bulklink_stores::fleets::{LEASE, Load, Member, Pair, bulkhead, payments};
 pub(crate) use bulklink_stores::{Platform, pass, within};
 
 /// Far more than anything here takes.
