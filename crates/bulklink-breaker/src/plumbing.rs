@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use crate::breaker::Core;
 use crate::circuit::Refusal;
 pub use crate::circuit::settings::{Parts, Span, Threshold, duration};
+pub use crate::circuit::snapshot::Snapshot;
 pub use crate::circuit::window::Window;
 use crate::{Breaker, BreakerBuilder, Circuit, Instant, InvalidSetting, Mark, Pass, Settings};
 

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use bulklink_postgres::PostgresStore;
-use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_redis::{InvalidStore, RedisStore};
 
 use crate::failure::Failure;
@@ -54,20 +53,14 @@ macro_rules! build {
 }
 
 impl Server {
-    /// What is on Redis.
+    /// The store on Redis.
     pub(crate) fn redis(&self) -> Result<RedisStore, Failure> {
         build!(self, RedisStore::builder(&self.url)).map_err(|error| Failure::usage(self.reason(error)))
     }
 
-    /// The shares on PostgreSQL.
+    /// The store on PostgreSQL.
     pub(crate) fn postgres(&self) -> Result<PostgresStore, Failure> {
         build!(self, PostgresStore::builder(&self.url)).map_err(|error| Failure::usage(error.to_string()))
-    }
-
-    /// The circuits on PostgreSQL.
-    pub(crate) fn postgres_circuits(&self) -> Result<PostgresCircuits, Failure> {
-        let builder = PostgresCircuits::builder(&self.url).answer_timeout(self.timeout);
-        build!(self, builder).map_err(|error| Failure::usage(error.to_string()))
     }
 
     fn reason(&self, error: InvalidStore) -> String {

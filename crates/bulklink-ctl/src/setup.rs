@@ -48,9 +48,9 @@ pub(crate) async fn run(server: &Server, output: &Output, options: &Options) -> 
         }
         Kind::Redis => (server.redis()?.address(), String::new()),
         Kind::Postgres => {
-            let store = server.postgres_circuits()?;
+            let store = server.postgres()?;
             if !dry_run {
-                let done = store.set_up_for(parts, &names).await;
+                let done = store.set_up(parts, &names).await;
                 done.map_err(|error| Failure::store(&store.address(), &error))?;
             }
             (store.address(), set_up_statements(parts, &names))

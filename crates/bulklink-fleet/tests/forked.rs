@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock};
 use bulklink_breaker::{Breaker, ProbeId, Settings};
-use bulklink_fleet::circuits::{Asked, CircuitStore, Circuits, Force, Forced, Report, Reported, Row};
+use bulklink_fleet::circuits::{CircuitStore, Circuits, Operation, Reply, Row};
 use bulklink_fleet::{Fleet, MemoryStore, Name, Namespace, StoreError};
 use fork::{Fork, fork, waitpid};
 
@@ -25,21 +25,16 @@ struct Asking {
 impl CircuitStore for Asking {
     type Changes = <MemoryStore as CircuitStore>::Changes;
 
-    async fn load(&self, name: &Name, settings: &Settings) -> Result<Row, StoreError> {
-        self.store.load(name, settings).await
-    }
-
-    async fn admit_probe(&self, name: &Name, settings: &Settings, id: ProbeId) -> Result<Asked, StoreError> {
-        *self.probe.lock().expect("no panic") = Some(id);
-        self.store.admit_probe(name, settings, id).await
-    }
-
-    async fn report(&self, name: &Name, settings: &Settings, report: &Report) -> Result<Reported, StoreError> {
-        self.store.report(name, settings, report).await
-    }
-
-    async fn force(&self, name: &Name, expected: Option<u64>, force: Force) -> Result<Forced, StoreError> {
-        self.store.force(name, expected, force).await
+    async fn operate(
+        &self,
+        name: &Name,
+        settings: Option<&Settings>,
+        operation: &Operation,
+    ) -> Result<Reply, StoreError> {
+        if let Operation::Admit(id) = operation {
+            *self.probe.lock().expect("no panic") = Some(*id);
+        }
+        self.store.operate(name, settings, operation).await
     }
 
     async fn changes(&self, namespace: &Namespace) -> Result<Self::Changes, StoreError> {

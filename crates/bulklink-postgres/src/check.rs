@@ -54,7 +54,7 @@ async fn check_tables(server: &Server, part: Part) -> Result<Check, Failure> {
         }
         let (mut missing, mut may_use) = (Vec::new(), true);
         for Table { name, rights, columns } in part.tables() {
-            let found = client.query_one(LOOK, &[name, rights]).await?;
+            let found = client.query_one(LOOK, &[&name, &rights]).await?;
             let Some(known) = found.get::<_, Option<Vec<String>>>(1) else {
                 missing.push(format!("the table bulklink.{name}"));
                 continue;

@@ -36,35 +36,26 @@
 
 #[cfg(feature = "breaker")]
 pub mod breaker;
-#[cfg(any(feature = "fleet", feature = "breaker"))]
 mod check;
-#[cfg(any(feature = "fleet", feature = "breaker"))]
 mod error;
-#[cfg(any(feature = "fleet", feature = "breaker"))]
 mod failure;
-#[cfg(feature = "fleet")]
 mod fleet;
-#[cfg(any(feature = "fleet", feature = "breaker"))]
 mod schema;
-#[cfg(any(feature = "fleet", feature = "breaker"))]
 mod server;
+mod session;
+mod worker;
 
 use std::error::Error;
 use std::fmt;
 
-#[cfg(any(feature = "fleet", feature = "breaker"))]
 pub use self::check::Check;
-#[cfg(any(feature = "fleet", feature = "breaker"))]
 pub use self::schema::{Part, set_up_statements};
 
-#[cfg(feature = "fleet")]
 pub use self::fleet::{PostgresLink, PostgresStore, PostgresStoreBuilder, plumbing};
 
-#[cfg(feature = "fleet")]
 pub use bulklink_fleet::*;
 
 /// A fleet on tokio.
-#[cfg(feature = "fleet")]
 pub mod tokio {
     pub use bulklink_tokio::Tokio;
 

@@ -1,7 +1,7 @@
 //! What must exist in a database: tables in the schema `bulklink`, and rights.
 //!
-//! Nothing of it is created at run time: an administrator calls [`set_up`](crate::PostgresStore) or
-//! runs the texts.
+//! Nothing of it is created at run time: an administrator calls
+//! [`set_up`](crate::PostgresStore::set_up) or runs the texts.
 
 use std::fmt;
 
@@ -47,36 +47,17 @@ CREATE UNLOGGED TABLE IF NOT EXISTS bulklink.run (
 ";
 
 /// A row is rewritten by each command, so there is room for its next version on its page.
-const FLEET: &str = "\
-CREATE TABLE IF NOT EXISTS bulklink.fleet (
+fn rows(table: &str) -> String {
+    format!(
+        "\
+CREATE TABLE IF NOT EXISTS bulklink.{table} (
     name text COLLATE \"C\" PRIMARY KEY,
     data text NOT NULL
 ) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-ALTER TABLE bulklink.fleet ALTER COLUMN data SET STORAGE EXTERNAL;
-";
-
-/// A row is rewritten by each operation. What the last one did is in it, so that the statement can
-/// return it.
-const BREAKER: &str = "\
-CREATE TABLE IF NOT EXISTS bulklink.circuit (
-    name text COLLATE \"C\" PRIMARY KEY,
-    settings bigint[] NOT NULL,
-    state text NOT NULL,
-    generation bigint NOT NULL,
-    until bigint,
-    reopened integer NOT NULL,
-    marks text NOT NULL,
-    newest bigint NOT NULL,
-    parts bigint[] NOT NULL,
-    successes integer NOT NULL,
-    failures integer NOT NULL,
-    probes text[] NOT NULL,
-    said smallint NOT NULL,
-    rest bigint
-) WITH (fillfactor = 20, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
--- When processes last used different settings.
-ALTER TABLE bulklink.circuit ADD COLUMN IF NOT EXISTS differed bigint;
-";
+ALTER TABLE bulklink.{table} ALTER COLUMN data SET STORAGE EXTERNAL;
+"
+    )
+}
 
 impl Part {
     /// Returns the name of the part, as in the table `bulklink.part`.
@@ -92,43 +73,37 @@ impl Part {
     #[must_use]
     pub fn version(self) -> i32 {
         match self {
-            Part::Fleet => 2,
-            Part::Breaker => 1,
+            Part::Fleet | Part::Breaker => 2,
         }
     }
 
     /// Returns the statements that create the part where it is missing. They can be run again.
     #[must_use]
     pub fn statements(self) -> String {
-        let tables = match self {
-            Part::Fleet => FLEET,
-            Part::Breaker => BREAKER,
-        };
+        let table = rows(self.table());
         let (name, version) = (self.name(), self.version());
         format!(
-            "{COMMON}{tables}\
+            "{COMMON}{table}\
              INSERT INTO bulklink.part (name, version) VALUES ('{name}', {version}) ON CONFLICT (name) DO NOTHING;\n"
         )
     }
 
-    /// The tables that a service uses.
-    pub(crate) fn tables(self) -> &'static [Table] {
-        const RIGHTS: &[&str] = &["SELECT", "INSERT", "UPDATE"];
+    /// The table of its rows.
+    pub(crate) fn table(self) -> &'static str {
         match self {
-            Part::Fleet => &[
-                Table { name: "run", rights: &["SELECT", "INSERT"], columns: "id began" },
-                Table { name: "fleet", rights: RIGHTS, columns: "name data" },
-                PART,
-            ],
-            Part::Breaker => &[
-                Table {
-                    name: "circuit",
-                    rights: RIGHTS,
-                    columns: "name settings state generation until reopened marks newest parts successes failures \
-                              probes said rest differed",
-                },
-                PART,
-            ],
+            Part::Fleet => "fleet",
+            Part::Breaker => "circuit",
+        }
+    }
+
+    /// The tables that a service uses.
+    pub(crate) fn tables(self) -> Vec<Table> {
+        let rights = &["SELECT", "INSERT", "UPDATE"];
+        let rows = Table { name: self.table(), rights, columns: "name data" };
+        let run = Table { name: "run", rights: &["SELECT", "INSERT"], columns: "id began" };
+        match self {
+            Part::Fleet => vec![run, rows, PART],
+            Part::Breaker => vec![rows, PART],
         }
     }
 
@@ -182,7 +157,6 @@ pub(crate) async fn set_up(server: &Server, parts: &[Part], roles: &[&str]) -> R
 }
 
 /// The values of the last row of an answer.
-#[cfg(feature = "fleet")]
 pub(crate) fn last_row(messages: &[SimpleQueryMessage]) -> Option<Vec<Option<String>>> {
     messages.iter().rev().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some((0..row.len()).map(|at| row.get(at).map(str::to_owned)).collect()),

@@ -75,48 +75,6 @@ impl Settings {
     }
 }
 
-/// What the builders of both stores have: how the server is reached, in their `settings`.
-macro_rules! reached {
-    ($builder:ident) => {
-        /// Shows no credentials, as it shows nothing.
-        impl std::fmt::Debug for $builder {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.debug_struct(stringify!($builder)).finish_non_exhaustive()
-            }
-        }
-
-        impl $builder {
-            /// Logs in as this user, instead of the URL's.
-            pub fn user(mut self, name: &str) -> Self {
-                self.settings.change(|config| _ = config.user(name));
-                self
-            }
-
-            /// Logs in with this password, instead of the URL's.
-            pub fn password(mut self, password: &str) -> Self {
-                self.settings.change(|config| _ = config.password(password));
-                self
-            }
-
-            /// Trusts these certificates, in PEM, and no others, and demands TLS. Without it, those
-            /// of the system are trusted.
-            pub fn certificates(mut self, pem: &[u8]) -> Self {
-                self.settings.certificates = Some(pem.to_vec());
-                self
-            }
-
-            /// How long connecting may take, and how long the server's first answers; 2 seconds by
-            /// default.
-            pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-                self.settings.timeout = timeout;
-                self
-            }
-        }
-    };
-}
-
-pub(crate) use reached;
-
 /// Whether an `@` or a `?` that is not escaped could make a part of the password that of a host,
 /// which is shown. The parser takes the first `@` for the end of the password.
 fn is_ambiguous(url: &str) -> bool {

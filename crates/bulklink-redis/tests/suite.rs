@@ -55,11 +55,11 @@ impl Site for Redis {
 
 fn on_tokio(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(within(PATIENCE * 3, test));
+    runtime.block_on(within(PATIENCE * 6, test));
 }
 
 fn on_smol(test: impl Future<Output = ()>) {
-    smol::block_on(within(PATIENCE * 3, test));
+    smol::block_on(within(PATIENCE * 6, test));
 }
 
 macro_rules! on {

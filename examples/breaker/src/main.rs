@@ -21,8 +21,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use bulklink_breaker::{Breaker, Settings, State};
 use bulklink_fleet::circuits::Circuits;
-use bulklink_postgres::Part;
-use bulklink_postgres::breaker::PostgresCircuits;
+use bulklink_postgres::{Part, PostgresStore};
 use bulklink_servers::Postgres;
 use bulklink_tokio::Tokio;
 use tokio::process::Command;
@@ -61,7 +60,7 @@ async fn main() -> Result<ExitCode> {
 pub(crate) fn payments(url: &str) -> Result<Breaker> {
     let settings = Settings::of_last(20).failures(10).cool_down(Duration::from_millis(300));
     let settings = settings.longest_cool_down(Duration::from_millis(300)).probes(1).close_after(2);
-    let circuits = Circuits::builder(PostgresCircuits::new(url)?, Tokio).namespace("example").build()?;
+    let circuits = Circuits::builder(PostgresStore::new(url)?.circuits(), Tokio).namespace("example").build()?;
     Ok(circuits.share(Breaker::builder_on(Tokio, "payments").settings(settings))?)
 }
 

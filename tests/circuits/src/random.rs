@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bulklink_breaker::{Mark, ProbeId, Settings};
 use bulklink_fleet::Name;
-use bulklink_fleet::circuits::{Changes, CircuitStore, Force, Report};
+use bulklink_fleet::circuits::{Changes, CircuitStore, Force, Operation, Reply, Report};
 use fastrand::Rng;
 use futures_util::FutureExt;
 
@@ -20,22 +20,10 @@ const STEPS: usize = 200;
 
 const OPERATIONS: usize = 6_000;
 
-#[derive(Clone, Debug)]
-enum Operation {
-    Load,
-    Admit(ProbeId),
-    Report(Report),
-    Force(Option<u64>, Force),
-}
-
-/// What an operation did, as a text: the answers are of four types.
-async fn run(store: &impl CircuitStore, name: &Name, settings: &Settings, operation: &Operation) -> String {
-    match operation {
-        Operation::Load => format!("{:?}", store.load(name, settings).await),
-        Operation::Admit(id) => format!("{:?}", store.admit_probe(name, settings, *id).await),
-        Operation::Report(report) => format!("{:?}", store.report(name, settings, report).await),
-        Operation::Force(expected, force) => format!("{:?}", store.force(name, *expected, *force).await),
-    }
+/// What an operation did. One by hand has no settings.
+async fn run(store: &impl CircuitStore, name: &Name, settings: &Settings, operation: &Operation) -> Reply {
+    let settings = Some(settings).filter(|_| !matches!(operation, Operation::Force(..)));
+    store.operate(name, settings, operation).await.expect("the server runs")
 }
 
 fn all_settings() -> Vec<Settings> {
@@ -118,7 +106,7 @@ impl Script {
             _ => {
                 let expected = if self.chance(50) { Some(generation) } else { None };
                 let force = if self.chance(40) { Force::Open } else { Force::Closed };
-                Operation::Force(expected, force)
+                Operation::Force(force, expected)
             }
         }
     }

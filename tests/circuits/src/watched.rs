@@ -11,8 +11,8 @@ use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
-use bulklink_breaker::{ProbeId, Settings};
-use bulklink_fleet::circuits::{Asked, Change, Changes, CircuitStore, Force, Forced, Report, Reported, Row};
+use bulklink_breaker::Settings;
+use bulklink_fleet::circuits::{self, Change, Changes, CircuitStore, Reply, Row};
 use bulklink_fleet::{Name, Namespace, StoreError};
 use futures_util::future::poll_fn;
 use futures_util::task::AtomicWaker;
@@ -37,6 +37,15 @@ pub enum Operation {
 impl Operation {
     /// All of them.
     pub const ALL: [Self; 6] = [Self::Changes, Self::Next, Self::Load, Self::AdmitProbe, Self::Report, Self::Force];
+
+    fn of(operation: &circuits::Operation) -> Self {
+        match operation {
+            circuits::Operation::Load => Self::Load,
+            circuits::Operation::Admit(_) => Self::AdmitProbe,
+            circuits::Operation::Report(_) => Self::Report,
+            circuits::Operation::Force(..) => Self::Force,
+        }
+    }
 }
 
 /// A step in which a store may read and write.
@@ -243,35 +252,13 @@ impl<S> WatchedStore<S> {
 impl<S: CircuitStore> CircuitStore for WatchedStore<S> {
     type Changes = WatchedChanges<S::Changes>;
 
-    fn load(&self, name: &Name, settings: &Settings) -> impl Future<Output = Result<Row, StoreError>> + Send {
-        self.watch(Operation::Load, || self.store.load(name, settings))
-    }
-
-    fn admit_probe(
+    fn operate(
         &self,
         name: &Name,
-        settings: &Settings,
-        id: ProbeId,
-    ) -> impl Future<Output = Result<Asked, StoreError>> + Send {
-        self.watch(Operation::AdmitProbe, || self.store.admit_probe(name, settings, id))
-    }
-
-    fn report(
-        &self,
-        name: &Name,
-        settings: &Settings,
-        report: &Report,
-    ) -> impl Future<Output = Result<Reported, StoreError>> + Send {
-        self.watch(Operation::Report, || self.store.report(name, settings, report))
-    }
-
-    fn force(
-        &self,
-        name: &Name,
-        expected: Option<u64>,
-        force: Force,
-    ) -> impl Future<Output = Result<Forced, StoreError>> + Send {
-        self.watch(Operation::Force, || self.store.force(name, expected, force))
+        settings: Option<&Settings>,
+        operation: &circuits::Operation,
+    ) -> impl Future<Output = Result<Reply, StoreError>> + Send {
+        self.watch(Operation::of(operation), || self.store.operate(name, settings, operation))
     }
 
     fn changes(&self, namespace: &Namespace) -> impl Future<Output = Result<Self::Changes, StoreError>> + Send {

@@ -49,10 +49,8 @@ impl Register for InMemory {
         text
     }
 
-    fn write(&mut self, text: Option<&str>) {
-        if let Some(text) = text {
-            text.clone_into(&mut self.0.lock().unwrap());
-        }
+    fn write(&mut self, text: &str) {
+        text.clone_into(&mut self.0.lock().unwrap());
     }
 }
 

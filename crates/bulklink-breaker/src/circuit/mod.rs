@@ -5,6 +5,7 @@
 //! does the same steps on the server.
 
 pub(crate) mod settings;
+pub(crate) mod snapshot;
 pub(crate) mod window;
 
 use alloc::vec::Vec;

@@ -8,7 +8,7 @@ use bulklink::runtime::Instant;
 use super::settings::{Settings, Span, Threshold};
 
 /// The parts of a window of time.
-const PARTS: usize = 10;
+pub(super) const PARTS: usize = 10;
 
 /// The outcome of a call that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -285,6 +285,7 @@ fn sum(parts: &[Counts]) -> Counts {
     sum
 }
 
-fn index(number: u64) -> usize {
+/// The place of a part.
+pub(super) fn index(number: u64) -> usize {
     usize::try_from(number % PARTS as u64).unwrap_or(0)
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bulklink_fleet::circuits::{CircuitStore, Force, Forced, Row};
 use bulklink_fleet::{Name, Namespace};
-use bulklink_postgres::Check;
 use bulklink_postgres::breaker::PostgresCircuits;
+use bulklink_postgres::{Check, Part, PostgresStore};
 use bulklink_redis::RedisStore;
 use bulklink_redis::breaker::RedisCircuits;
 
@@ -16,13 +16,15 @@ use crate::share::link;
 /// The circuits on a server.
 pub(crate) enum Store {
     Redis { store: Box<RedisStore>, circuits: RedisCircuits, timeout: Duration },
-    Postgres(PostgresCircuits),
+    Postgres { store: Box<PostgresStore>, circuits: Box<PostgresCircuits> },
 }
 
 impl Store {
     pub(crate) fn of(server: &Server) -> Result<Self, Failure> {
         if server.kind == server::Kind::Postgres {
-            return server.postgres_circuits().map(Store::Postgres);
+            let store = server.postgres()?;
+            let circuits = store.circuits().answer_timeout(server.timeout);
+            return Ok(Store::Postgres { store: Box::new(store), circuits: Box::new(circuits) });
         }
         let store = server.redis()?;
         let circuits = store.circuits().answer_timeout(server.timeout);
@@ -32,7 +34,7 @@ impl Store {
     pub(crate) fn address(&self) -> String {
         match self {
             Store::Redis { store, .. } => store.address(),
-            Store::Postgres(circuits) => circuits.address(),
+            Store::Postgres { store, .. } => store.address(),
         }
     }
 
@@ -43,7 +45,7 @@ impl Store {
                 Ok(_) => Check::Complete,
                 Err(error) => Check::Undetermined { error },
             },
-            Store::Postgres(circuits) => circuits.check().await,
+            Store::Postgres { store, .. } => store.check(Part::Breaker).await,
         }
     }
 
@@ -51,7 +53,7 @@ impl Store {
     pub(crate) async fn list(&self, namespace: &Namespace) -> Result<Vec<(Name, Row)>, Failure> {
         let rows = match self {
             Store::Redis { circuits, .. } => circuits.list(namespace).await,
-            Store::Postgres(circuits) => circuits.list(namespace).await,
+            Store::Postgres { circuits, .. } => circuits.list(namespace).await,
         };
         rows.map_err(|error| Failure::store(&self.address(), &error))
     }
@@ -60,7 +62,7 @@ impl Store {
     pub(crate) async fn force(&self, name: &Name, expected: Option<u64>, force: Force) -> Result<Row, Failure> {
         let forced = match self {
             Store::Redis { circuits, .. } => circuits.force(name, expected, force).await,
-            Store::Postgres(circuits) => circuits.force(name, expected, force).await,
+            Store::Postgres { circuits, .. } => circuits.force(name, expected, force).await,
         };
         match forced.map_err(|error| Failure::change(&self.address(), &error, "circuit"))? {
             Forced::Done(row) => Ok(row),

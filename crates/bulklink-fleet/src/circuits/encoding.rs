@@ -3,28 +3,17 @@
 
 use std::time::Duration;
 
-use bulklink_breaker::{Counts, Mark, Outcomes, Pass, ProbeId, State};
+use bulklink_breaker::{Counts, Mark, ProbeId, State};
 
-use super::{Asked, Change, Refused, Row};
+use super::{Change, Effect, Reply, Row};
 use crate::{Name, StoreError};
 
 /// How many numbers a row is: state, generation, rest of the cool-down or -1, whether it is forced,
 /// three counts, successes, failures and running probes.
-pub const ROW: usize = 10;
+const ROW: usize = 10;
 
 /// How long a list says that settings differ: longer than processes take to load a row again.
 pub const DIFFER: Duration = Duration::from_secs(60);
-
-/// What a server replies: what it did, and the row.
-#[derive(Clone, Copy, Debug)]
-pub struct Reply {
-    /// 0 if it refused, 1 if it did what was asked, 2 if a probe was let through.
-    pub code: i64,
-    /// The time after which it may do more.
-    pub rest: Option<Duration>,
-    /// The circuit.
-    pub row: Row,
-}
 
 /// The text of a probe: 16 digits.
 pub fn probe_text(id: ProbeId) -> String {
@@ -43,11 +32,11 @@ pub const fn mark_text(mark: Option<Mark>) -> &'static str {
 }
 
 /// The letters of outcomes, the oldest first.
-pub fn marks_text(outcomes: &Outcomes) -> String {
-    outcomes.marks().map(|mark| mark_text(Some(mark))).collect()
+pub fn marks_text(marks: impl Iterator<Item = Mark>) -> String {
+    marks.map(|mark| mark_text(Some(mark))).collect()
 }
 
-/// Reads what a server replies: a code, a rest or -1, whether settings differ, and the row.
+/// Reads a reply of numbers: the effect, a rest or -1, whether settings differ, and the row.
 ///
 /// # Errors
 ///
@@ -56,27 +45,30 @@ pub fn reply(numbers: &[i64]) -> Result<Reply, StoreError> {
     let read = || {
         let [code, rest, differ, row @ ..] = numbers else { return None };
         let row = Row { settings_differ: *differ == 1, ..self::row(row)? };
-        Some(Reply { code: *code, rest: time(*rest), row })
+        let effect = match code {
+            0 => Effect::Refused(time(*rest)),
+            1 => Effect::Done,
+            2 => Effect::Probe,
+            _ => return None,
+        };
+        Some(Reply { effect, row })
     };
     read().ok_or(StoreError::Malformed)
 }
 
-impl Reply {
-    /// The answer to the probe that asked.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Malformed`] if it is none.
-    pub fn asked(self, id: ProbeId) -> Result<Asked, StoreError> {
-        let Reply { code, rest, row } = self;
-        let admission = match code {
-            0 => Err(Refused { state: row.state, retry_after: rest }),
-            1 if row.state == State::Closed => Ok(Pass { generation: row.generation, probe: None }),
-            2 => Ok(Pass { generation: row.generation, probe: Some(id) }),
-            _ => return Err(StoreError::Malformed),
-        };
-        Ok(Asked { admission, row })
-    }
+/// The numbers of a row, as [`row`] reads them.
+pub fn row_text(row: &Row) -> String {
+    let state = match row.state {
+        State::Closed => 0,
+        State::Open => 1,
+        State::HalfOpen => 2,
+    };
+    let retry = row.retry_after.map_or(-1, |time| i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
+    let Counts { calls, failures, slow } = row.counts;
+    let (successes, failed, probes) = (row.probe_successes, row.probe_failures, row.probes);
+    let Row { generation, is_forced, .. } = *row;
+    let forced = u8::from(is_forced);
+    format!("{state} {generation} {retry} {forced} {calls} {failures} {slow} {successes} {failed} {probes}")
 }
 
 /// Reads a transition: the name, and the numbers of the row.
@@ -127,13 +119,14 @@ mod tests {
             numbers[place] = wrong;
             assert!(reply(&numbers).is_err(), "{place} {wrong}");
         }
-        assert!(reply(&whole[1..]).is_err() && reply(&[]).is_err());
+        assert!(reply(&whole[1..]).is_err() && reply(&[]).is_err() && reply(&[3, -1, 0, 1, 7]).is_err());
     }
 
     #[test]
     fn other_messages_are_no_changes() {
         let known = change("prod:a%20b", "1 7 2000000 0 0 0 0 0 0 0").unwrap();
         assert_eq!((&*known.name.label(), known.row.retry_after), ("a b", Some(Duration::from_secs(2))));
+        assert_eq!(row_text(&known.row), "1 7 2000000 0 0 0 0 0 0 0");
         for (name, numbers) in [("prod:a", ""), ("prod:", "1 7 2 0 0 0 0 0 0 0"), ("prod:a", "1 x 2 0 0 0 0 0 0 0")] {
             assert_eq!(change(name, numbers), None, "{name} {numbers}");
         }

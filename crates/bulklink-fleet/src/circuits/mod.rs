@@ -7,7 +7,12 @@ mod driver;
 #[doc(hidden)]
 pub mod encoding;
 mod member;
-mod numbers;
+/// For the crates of stores. It may change in any release.
+#[doc(hidden)]
+pub mod numbers;
+/// A circuit as a store keeps it, for the crates of stores. It may change in any release.
+#[doc(hidden)]
+pub mod record;
 /// What a process knows of a shared circuit. For tests: it may change in any release.
 #[doc(hidden)]
 pub mod replica;
@@ -25,11 +30,12 @@ use bulklink_breaker::{Breaker, BreakerBuilder, InvalidSetting, plumbing};
 
 use self::driver::Hub;
 use self::member::{Member, WeakSeat};
-pub use self::numbers::Numbers;
 pub use self::replica::Sharing;
 use self::replica::{Pace, Replica};
 use self::signal::{Keep, Needs};
-pub use self::store::{Asked, Change, Changes, CircuitStore, Force, Forced, Refused, Report, Reported, Row};
+pub use self::store::{
+    Asked, Change, Changes, CircuitStore, Effect, Force, Forced, Operation, Refused, Reply, Report, Reported, Row,
+};
 use crate::{Name, Namespace};
 
 /// How a process uses the store.

@@ -2,7 +2,8 @@
 //!
 //! A store keeps one row for each [`Name`], and does the steps of a
 //! [`Circuit`](bulklink_breaker::Circuit) on the server's clock, each whole or not at all. It
-//! decides nothing else.
+//! decides nothing else. A store whose server can only lock and write a row does them by a
+//! [`Record`](super::record::Record).
 //!
 //! - The generation of a new row is the server's time in microseconds, so a row that was lost and
 //!   made again never has a generation from before.
@@ -20,17 +21,37 @@ use crate::{Name, Namespace, StoreError};
 /// A server on which processes share circuits.
 ///
 /// The clones of a store and its futures may be used from any task. A store connects when it is
-/// first used, and again when it is used after a connection has ended. It does not repeat what
-/// failed: that may have had an effect, unless the error is [`StoreError::Refused`] or
-/// [`StoreError::Full`].
+/// first used, and again when it is used after a connection has ended. It does not repeat an
+/// operation that failed: that may have had an effect, unless the error is [`StoreError::Refused`]
+/// or [`StoreError::Full`].
 ///
 /// A future that is dropped may leave its operation with or without effect.
 pub trait CircuitStore: Send + Sync + 'static {
     /// A subscription to the transitions of a namespace.
     type Changes: Changes;
 
+    /// Does an operation on a circuit, and makes a closed circuit first if there is none.
+    ///
+    /// Without settings, those of the last operation stay.
+    fn operate(
+        &self,
+        name: &Name,
+        settings: Option<&Settings>,
+        operation: &Operation,
+    ) -> impl Future<Output = Result<Reply, StoreError>> + Send;
+
+    /// Subscribes to the transitions of all circuits in a namespace. None is missed after this
+    /// returns, until [`Changes::next`] returns an error.
+    fn changes(&self, namespace: &Namespace) -> impl Future<Output = Result<Self::Changes, StoreError>> + Send;
+
+    /// Returns all circuits of a namespace, in the order of their names, and changes nothing. Those
+    /// that cannot be read are left out.
+    fn list(&self, namespace: &Namespace) -> impl Future<Output = Result<Vec<(Name, Row)>, StoreError>> + Send;
+
     /// Returns the row, and makes a closed one if there is none.
-    fn load(&self, name: &Name, settings: &Settings) -> impl Future<Output = Result<Row, StoreError>> + Send;
+    fn load(&self, name: &Name, settings: &Settings) -> impl Future<Output = Result<Row, StoreError>> + Send {
+        async { Ok(self.operate(name, Some(settings), &Operation::Load).await?.row) }
+    }
 
     /// Lets the probe `id` through, if the circuit is closed or has a place for it.
     ///
@@ -41,7 +62,9 @@ pub trait CircuitStore: Send + Sync + 'static {
         name: &Name,
         settings: &Settings,
         id: ProbeId,
-    ) -> impl Future<Output = Result<Asked, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Asked, StoreError>> + Send {
+        async move { self.operate(name, Some(settings), &Operation::Admit(id)).await?.asked(id) }
+    }
 
     /// Counts outcomes.
     ///
@@ -51,7 +74,12 @@ pub trait CircuitStore: Send + Sync + 'static {
         name: &Name,
         settings: &Settings,
         report: &Report,
-    ) -> impl Future<Output = Result<Reported, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Reported, StoreError>> + Send {
+        async {
+            let reply = self.operate(name, Some(settings), &Operation::Report(report.clone())).await?;
+            Ok(Reported { counted: reply.effect == Effect::Done, row: reply.row })
+        }
+    }
 
     /// Opens or closes the circuit by hand, if its generation is the expected one. With `None`, it
     /// may be any.
@@ -60,15 +88,61 @@ pub trait CircuitStore: Send + Sync + 'static {
         name: &Name,
         expected: Option<u64>,
         force: Force,
-    ) -> impl Future<Output = Result<Forced, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Forced, StoreError>> + Send {
+        async move {
+            let Reply { effect, row } = self.operate(name, None, &Operation::Force(force, expected)).await?;
+            Ok(if effect == Effect::Done { Forced::Done(row) } else { Forced::Stale(row) })
+        }
+    }
+}
 
-    /// Subscribes to the transitions of all circuits in a namespace. None is missed after this
-    /// returns, until [`Changes::next`] returns an error.
-    fn changes(&self, namespace: &Namespace) -> impl Future<Output = Result<Self::Changes, StoreError>> + Send;
+/// An operation on a circuit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads the circuit.
+    Load,
+    /// Lets this probe through, if the circuit is closed or has a place for it.
+    Admit(ProbeId),
+    /// Counts outcomes.
+    Report(Report),
+    /// Opens or closes the circuit by hand, if its generation is this one, or any with `None`.
+    Force(Force, Option<u64>),
+}
 
-    /// Returns all circuits of a namespace, in the order of their names, and changes nothing. Those
-    /// that cannot be read are left out.
-    fn list(&self, namespace: &Namespace) -> impl Future<Output = Result<Vec<(Name, Row)>, StoreError>> + Send;
+/// The reply of a store to an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The effect of the operation.
+    pub effect: Effect,
+    /// The circuit afterwards.
+    pub row: Row,
+}
+
+/// The effect of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// None: a call was not let through, for this time if it is known, an outcome could not count,
+    /// or the generation is another one.
+    Refused(Option<Duration>),
+    /// The operation was done. A call was let through by a closed circuit.
+    Done,
+    /// A call was let through as a probe.
+    Probe,
+}
+
+impl Reply {
+    /// Returns the answer to the probe that asked.
+    fn asked(self, id: ProbeId) -> Result<Asked, StoreError> {
+        let Reply { effect, row } = self;
+        let pass = Pass { generation: row.generation, probe: None };
+        let admission = match effect {
+            Effect::Refused(retry_after) => Err(Refused { state: row.state, retry_after }),
+            Effect::Done if row.state == State::Closed => Ok(pass),
+            Effect::Done => return Err(StoreError::Malformed),
+            Effect::Probe => Ok(Pass { probe: Some(id), ..pass }),
+        };
+        Ok(Asked { admission, row })
+    }
 }
 
 /// A subscription to the transitions of a namespace. It ends when it is dropped.

@@ -5,6 +5,7 @@ mod faults;
 mod memory;
 mod paced;
 mod random;
+mod records;
 mod scene;
 
 use bulklink::testing::Task;

@@ -1,13 +1,13 @@
 //! A store whose answers take their time, or never come: for some of its rows, such as one that
 //! another session has locked, and for many circuits of one process.
 
-use std::future::{Future, pending};
+use std::future::pending;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bulklink::testing::FakeClock;
-use bulklink_breaker::{Breaker, Health, ProbeId, Settings};
-use bulklink_fleet::circuits::{Asked, CircuitStore, Circuits, Force, Forced, Report, Reported, Row};
+use bulklink_breaker::{Breaker, Health, Settings};
+use bulklink_fleet::circuits::{CircuitStore, Circuits, Operation, Reply, Row};
 use bulklink_fleet::{MemoryStore, Name, Namespace, StoreError};
 
 use crate::scene::{Scene, millis};
@@ -60,37 +60,20 @@ impl Drop for Command<'_> {
     }
 }
 
-impl Paced {
-    async fn answer<T>(
-        &self,
-        name: &Name,
-        answer: impl Future<Output = Result<T, StoreError>>,
-    ) -> Result<T, StoreError> {
-        let _command = Command::begin(&self.under_way, name);
-        let Some(time) = (self.pace)(name.as_str()) else { return pending().await };
-        let answer = answer.await;
-        self.clock.sleep(millis(time)).await;
-        answer
-    }
-}
-
 impl CircuitStore for Paced {
     type Changes = <MemoryStore as CircuitStore>::Changes;
 
-    async fn load(&self, name: &Name, settings: &Settings) -> Result<Row, StoreError> {
-        self.answer(name, self.store.load(name, settings)).await
-    }
-
-    async fn admit_probe(&self, name: &Name, settings: &Settings, id: ProbeId) -> Result<Asked, StoreError> {
-        self.answer(name, self.store.admit_probe(name, settings, id)).await
-    }
-
-    async fn report(&self, name: &Name, settings: &Settings, report: &Report) -> Result<Reported, StoreError> {
-        self.answer(name, self.store.report(name, settings, report)).await
-    }
-
-    async fn force(&self, name: &Name, expected: Option<u64>, force: Force) -> Result<Forced, StoreError> {
-        self.answer(name, self.store.force(name, expected, force)).await
+    async fn operate(
+        &self,
+        name: &Name,
+        settings: Option<&Settings>,
+        operation: &Operation,
+    ) -> Result<Reply, StoreError> {
+        let _command = Command::begin(&self.under_way, name);
+        let Some(time) = (self.pace)(name.as_str()) else { return pending().await };
+        let reply = self.store.operate(name, settings, operation).await;
+        self.clock.sleep(millis(time)).await;
+        reply
     }
 
     async fn changes(&self, namespace: &Namespace) -> Result<Self::Changes, StoreError> {

@@ -1,17 +1,17 @@
 //! A subscription to the transitions of a namespace.
 
 use std::fmt;
+use std::future::pending;
 
-use bulklink_fleet::circuits::{Change, Changes};
+use bulklink_fleet::circuits::{Change, Changes, encoding};
 use bulklink_fleet::{Namespace, StoreError};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio_postgres::{AsyncMessage, Client};
+use tokio_postgres::Client;
 
-use super::session::Task;
-use super::wire;
 use crate::error::store_error;
 use crate::failure::Failure;
 use crate::server::Server;
+use crate::session::Task;
 
 /// The channel of all transitions in a database: its name is too short for a namespace.
 pub(super) const CHANNEL: &str = "bulklink_circuit";
@@ -35,16 +35,15 @@ impl PostgresChanges {
         let (client, wire) = server.connect("bulklink changes").await.map_err(of)?;
         let (sender, changes) = unbounded_channel();
         let namespace = namespace.clone();
-        let task = Task::spawn(wire, move |message| {
-            let AsyncMessage::Notification(message) = message else { return };
+        let hear = move |message: &str| {
             // Others may notify on the channel too.
-            if let Some(change) = wire::change(message.payload())
-                && change.name.namespace() == namespace.as_str()
-            {
+            let change = message.split_once(' ').and_then(|(name, numbers)| encoding::change(name, numbers));
+            if let Some(change) = change.filter(|change| change.name.namespace() == namespace.as_str()) {
                 // It fails once the subscription is dropped.
                 let _ = sender.send(change);
             }
-        });
+        };
+        let task = Task::spawn(wire, hear, pending());
         let listen = format!("LISTEN {CHANNEL}");
         let listening = server.in_time(client.batch_execute(&listen)).await.map_err(of)?;
         listening.map_err(|error| of(Failure::of(&error)))?;

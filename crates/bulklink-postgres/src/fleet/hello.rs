@@ -1,4 +1,4 @@
-//! The first statements of a connection: settings, names, and what there is to know of the server.
+//! The first statements of a link: its names, and what there is to know of the server.
 
 use std::time::Duration;
 
@@ -6,17 +6,11 @@ use bulklink_fleet::{ProcessId, RunId, Server as Facts};
 use tokio_postgres::{Client, Error};
 
 use super::row::Line;
-use super::step::Me;
-use super::worker::Statements;
+use super::step::{Limits, Me};
 use crate::failure::Failure;
-use crate::schema::{Part, last_row};
-
-/// How the sessions of a fleet behave.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Behaviour {
-    pub(crate) lock_timeout: Duration,
-    pub(crate) is_durable: bool,
-}
+use crate::schema::last_row;
+use crate::session::{Behaviour, begin};
+use crate::worker::Statements;
 
 /// What a connection has learned.
 pub(crate) struct Hello {
@@ -26,7 +20,7 @@ pub(crate) struct Hello {
 }
 
 /// The names of a new link: of its lock, and of its channel. No other link has them.
-const NAMES: &str = "SELECT gen_random_uuid(), gen_random_uuid(), pg_is_in_recovery()";
+const NAMES: &str = "SELECT gen_random_uuid(), gen_random_uuid()";
 
 const RUN: &str = "SELECT id, (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint, \
     (extract(epoch FROM clock_timestamp() - greatest(began, pg_postmaster_start_time())) * 1000000)::bigint \
@@ -39,50 +33,22 @@ const BEGIN_RUN: &str = "INSERT INTO bulklink.run (id, began) VALUES (gen_random
 pub(crate) async fn hello(client: &Client, process: ProcessId, behaviour: Behaviour) -> Result<Hello, Failure> {
     let of = |error: Error| Failure::of(&error);
     let malformed = || Failure::refused("MALFORMED");
-    let rows = client.simple_query(&format!("{}{NAMES}", settings(behaviour))).await.map_err(of)?;
+    begin::<Limits>(client, behaviour).await?;
+    let rows = client.simple_query(NAMES).await.map_err(of)?;
     let names: Option<Vec<String>> = last_row(&rows).and_then(|names| names.into_iter().collect());
-    let Some([lock, channel, in_recovery]) = names.and_then(|names| <[String; 3]>::try_from(names).ok()) else {
+    let Some([lock, channel]) = names.and_then(|names| <[String; 2]>::try_from(names).ok()) else {
         return Err(malformed());
     };
-    // A standby can neither lock nor listen.
-    if in_recovery == "t" {
-        return Err(Failure::refused("25006"));
-    }
     let key = i64::from_str_radix(&digits(&lock)[..15], 16).map_err(|_| malformed())?;
     let channel = format!("bulklink_{}", digits(&channel));
-    let part = Part::Fleet;
-    let text = format!(
-        "LISTEN {channel}; SELECT pg_try_advisory_lock({key}), version FROM bulklink.part WHERE name = '{}'",
-        part.name()
-    );
+    let text = format!("LISTEN {channel}; SELECT pg_try_advisory_lock({key})");
     let rows = client.simple_query(&text).await.map_err(of)?;
-    let found = last_row(&rows).unwrap_or_default();
-    if found.first().and_then(Option::as_deref) != Some("t") || found.get(1) != Some(&Some(part.version().to_string()))
-    {
-        return Err(Failure::refused("VERSION"));
+    if last_row(&rows).unwrap_or_default() != [Some("t".to_owned())] {
+        return Err(malformed());
     }
     let facts = facts(client).await?;
-    let statements = Statements::prepare(client).await.map_err(of)?;
+    let statements = Statements::prepare::<Limits>(client, None).await.map_err(of)?;
     Ok(Hello { me: Me { process, line: Line { key, channel } }, facts, statements })
-}
-
-/// The settings of a session.
-///
-/// A process that stops between two statements has a row locked, so the server ends its session
-/// soon: before commands that wait for the lock give up.
-fn settings(behaviour: Behaviour) -> String {
-    let lock = behaviour.lock_timeout.as_millis().clamp(2, 1_000_000_000);
-    let commit = if behaviour.is_durable {
-        // Other settings than `off` may say more than `on`.
-        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
-    } else {
-        "SET synchronous_commit = off"
-    };
-    format!(
-        "SET search_path = pg_catalog; SET lock_timeout = {lock}; \
-         SET idle_in_transaction_session_timeout = {}; {commit}; ",
-        lock * 3 / 4
-    )
 }
 
 /// What there is to know of the server.

@@ -1,32 +1,24 @@
-//! A link: one connection, and one task that drives it and runs commands on it.
+//! A link: a connection to the server, which ends with it.
 
 use std::fmt;
-use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use bulklink_fleet::share::{self, LimitRefusal, Statement, Status};
 use bulklink_fleet::{Link, Name, ProcessId, Receiver, Server as Facts, Session, StoreError, Version};
-use futures_util::future::select;
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
-use tokio_postgres::AsyncMessage;
 
-use super::error::store_error;
-use super::hello::{Behaviour, Hello, hello};
+use super::hello::{Hello, hello};
 use super::shared::Shared;
-use super::step::{Answer, Command};
-use super::worker::{Job, Worker};
-use crate::server::{Server, Wire};
+use super::step::{Answer, Command, Limits};
+use crate::error::store_error;
+use crate::server::Server;
+use crate::session::{self, Behaviour};
 
 /// A connection to PostgreSQL, made by a [`PostgresStore`](crate::PostgresStore).
 pub struct PostgresLink {
     shared: Arc<Shared>,
     id: ProcessId,
     facts: Facts,
-    jobs: mpsc::UnboundedSender<Job>,
-    task: JoinHandle<()>,
+    session: session::Session<Limits>,
 }
 
 impl fmt::Debug for PostgresLink {
@@ -38,7 +30,6 @@ impl fmt::Debug for PostgresLink {
 impl Drop for PostgresLink {
     fn drop(&mut self) {
         self.shared.close();
-        self.task.abort();
     }
 }
 
@@ -55,10 +46,10 @@ impl PostgresLink {
         let greeted = greeting.and_then(|greeted| greeted).map_err(|failure| store_error(&failure))?;
         let Hello { me, facts, statements } = greeted;
         let shared = Shared::new(session.id, receiver);
-        let (jobs, queue) = mpsc::unbounded_channel();
-        let worker = Worker { client, statements, jobs: queue, me, shared: Arc::clone(&shared) };
-        let task = tokio::spawn(serve(wire, worker, Ending(Arc::clone(&shared))));
-        Ok(PostgresLink { shared, id: session.id, facts, jobs, task })
+        let (ending, rows) = (Ending(Arc::clone(&shared)), Limits { me, shared: Arc::clone(&shared) });
+        let hear = move |message: &str| ending.0.receive(message);
+        let connection = session::Session::start((client, wire), statements, rows, hear);
+        Ok(PostgresLink { shared, id: session.id, facts, session: connection })
     }
 }
 
@@ -107,10 +98,7 @@ impl Link for PostgresLink {
 
 impl PostgresLink {
     async fn ask(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
-        let (answer, answered) = oneshot::channel();
-        let job = Job { name: name.clone(), command, answer };
-        self.jobs.send(job).map_err(|_| StoreError::Unreachable)?;
-        let answer = answered.await.unwrap_or(Err(StoreError::Unreachable));
+        let answer = self.session.run(name, command).await;
         if self.shared.is_over() { Err(StoreError::Unreachable) } else { answer }
     }
 }
@@ -122,20 +110,4 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.0.end();
     }
-}
-
-/// Drives a connection and runs commands on it, in one task: so what the connection tells and what
-/// the commands tell has one order.
-async fn serve(mut wire: Wire, worker: Worker, ending: Ending) {
-    let listen = poll_fn(|context| {
-        loop {
-            match wire.poll_message(context) {
-                Poll::Ready(Some(Ok(AsyncMessage::Notification(message)))) => ending.0.receive(message.payload()),
-                Poll::Ready(Some(Ok(_))) => {}
-                Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-    });
-    select(listen, pin!(worker.run())).await;
 }

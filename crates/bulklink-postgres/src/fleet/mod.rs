@@ -6,9 +6,6 @@ mod row;
 mod shared;
 mod step;
 mod store;
-mod worker;
-
-use crate::error;
 
 pub use self::link::PostgresLink;
 pub use self::store::{PostgresStore, PostgresStoreBuilder};

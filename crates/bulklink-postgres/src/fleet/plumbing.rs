@@ -49,7 +49,7 @@ impl Rows {
         let mut done = row.apply(now, &me, true, &BTreeSet::new(), name, [&command].into_iter());
         self.text = row.encode();
         match done.answers.pop()? {
-            Answer::Sync(answer) => Some((answer, done.told, done.keys.len())),
+            Answer::Sync(answer) => Some((answer, done.told, done.notices.keys.len())),
             _ => None,
         }
     }

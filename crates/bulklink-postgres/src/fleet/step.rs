@@ -2,13 +2,24 @@
 //! [`Allocator`](bulklink_fleet::share::Allocator), and this has no input and output.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bulklink_fleet::share::{self, LimitRefusal, Notice, Statement, Status};
-use bulklink_fleet::{Name, ProcessId, ServerTime, Version};
+use bulklink_fleet::{Name, ProcessId, ServerTime, StoreError, Version};
 
 use super::row::{Line, Row};
+use super::shared::Shared;
+use crate::error::refused;
+use crate::schema::Part;
+use crate::worker::{Done, Notices, Rows};
 
-/// The link on which commands come.
+/// The rows of limits, and the link on which commands come.
+pub(crate) struct Limits {
+    pub(crate) me: Me,
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// A link, as others know it.
 #[derive(Clone, Debug)]
 pub(crate) struct Me {
     pub(crate) process: ProcessId,
@@ -31,18 +42,51 @@ pub(crate) enum Answer {
     Look(Option<Status>),
 }
 
-/// What came of commands, once they are committed.
+impl Rows for Limits {
+    const PART: Part = Part::Fleet;
+
+    type Command = Command;
+    type Answer = Answer;
+    type Told = Vec<Notice>;
+
+    fn reads(command: &Command) -> bool {
+        matches!(command, Command::Look)
+    }
+
+    fn apply<'a>(
+        &self,
+        name: &Name,
+        text: Option<&str>,
+        now: ServerTime,
+        dead: &BTreeSet<i64>,
+        commands: impl Iterator<Item = &'a Command>,
+    ) -> Result<Done<Self>, StoreError> {
+        let row = text.map_or_else(|| Ok(Row::default()), Row::decode);
+        let mut row = row.map_err(|_| refused("MALFORMED"))?;
+        let Applied { answers, told, notices } =
+            row.apply(now, &self.me, self.shared.listens(name), dead, name, commands);
+        Ok(Done { text: row.encode(), answers: answers.into_iter().map(Ok).collect(), told, notices })
+    }
+
+    fn committed(&self, name: &Name, told: Vec<Notice>) -> bool {
+        if self.shared.is_over() {
+            return false;
+        }
+        for notice in told {
+            self.shared.tell(name, notice);
+        }
+        true
+    }
+}
+
+/// What came of commands.
 #[derive(Debug, Default)]
-pub(crate) struct Done {
+pub(crate) struct Applied {
     pub(crate) answers: Vec<Answer>,
     /// Notices for the process itself.
     pub(crate) told: Vec<Notice>,
-    /// The links for which there are notices: their keys, for each message.
-    pub(crate) keys: Vec<i64>,
-    /// Their channels.
-    pub(crate) channels: Vec<String>,
-    /// The messages.
-    pub(crate) messages: Vec<String>,
+    /// Those for others.
+    pub(crate) notices: Notices,
 }
 
 impl Row {
@@ -57,8 +101,8 @@ impl Row {
         dead: &BTreeSet<i64>,
         name: &Name,
         commands: impl Iterator<Item = &'a Command>,
-    ) -> Done {
-        let mut done = Done::default();
+    ) -> Applied {
+        let mut done = Applied::default();
         self.lines.retain(|_, line| !dead.contains(&line.key));
         if listens {
             self.lines.insert(me.process, me.line.clone());
@@ -79,7 +123,7 @@ impl Row {
     }
 }
 
-impl Done {
+impl Applied {
     /// Notes a notice. Returns whether a process listens to it.
     fn publish(
         &mut self,
@@ -98,9 +142,9 @@ impl Done {
             if *key == me.line.key {
                 self.told.push(notice);
             } else {
-                self.keys.push(*key);
-                self.channels.push(channel.clone());
-                self.messages.push(format!("{name} {}", notice.text()));
+                self.notices.keys.push(*key);
+                self.notices.channels.push(channel.clone());
+                self.notices.messages.push(format!("{name} {}", notice.text()));
             }
         }
         is_heard

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use bulklink_fleet::{LeaseStore, Name, Namespace, Receiver, Session, StoreError};
 
-use super::error::store_error;
-use super::hello::Behaviour;
 use super::link::PostgresLink;
 use crate::InvalidStore;
 use crate::check::{Check, check};
+use crate::error::store_error;
 use crate::failure::Failure;
 use crate::schema::{self, Part};
 use crate::server::{Server, Settings};
+use crate::session::Behaviour;
 
 /// How long a connection may take, unless the builder is told.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -70,26 +70,27 @@ impl PostgresStore {
     }
 
     /// Returns the shared circuits on the same server, on a session of their own.
-    /// [`PostgresCircuits::builder`](crate::breaker::PostgresCircuits::builder) has more settings.
     #[cfg(feature = "breaker")]
     #[must_use]
     pub fn circuits(&self) -> crate::breaker::PostgresCircuits {
-        crate::breaker::PostgresCircuits::of(self.server.clone())
+        crate::breaker::PostgresCircuits::new(self.server.clone())
     }
 
-    /// Creates the tables that are missing, as a user with the right to create a schema in the
-    /// database. It can be called again.
+    /// Creates the tables of parts where they are missing, as a user with the right to create a
+    /// schema in the database, and gives roles the least rights of a service on them: runs
+    /// [`set_up_statements`](crate::set_up_statements). It can be called again.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the server cannot be reached or refuses.
-    pub async fn set_up(&self) -> Result<(), StoreError> {
-        schema::set_up(&self.server, &[Part::Fleet], &[]).await.map_err(|failure| store_error(&failure))
+    /// [`StoreError`] if the server cannot be reached or refuses, such as because there is no such
+    /// role. Then nothing has changed.
+    pub async fn set_up(&self, parts: &[Part], roles: &[&str]) -> Result<(), StoreError> {
+        schema::set_up(&self.server, parts, roles).await.map_err(|failure| store_error(&failure))
     }
 
-    /// Looks whether the database has all that is needed, and changes nothing.
-    pub async fn check(&self) -> Check {
-        check(&self.server, Part::Fleet).await
+    /// Looks whether the database has all that a part needs, and changes nothing.
+    pub async fn check(&self, part: Part) -> Check {
+        check(&self.server, part).await
     }
 
     /// Returns the names of all shared limits in a namespace, in order.
@@ -149,9 +150,39 @@ pub struct PostgresStoreBuilder {
     behaviour: Behaviour,
 }
 
-crate::server::reached!(PostgresStoreBuilder);
+/// Shows no credentials, as it shows nothing.
+impl fmt::Debug for PostgresStoreBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStoreBuilder").finish_non_exhaustive()
+    }
+}
 
 impl PostgresStoreBuilder {
+    /// Logs in as this user, instead of the URL's.
+    pub fn user(mut self, name: &str) -> Self {
+        self.settings.change(|config| _ = config.user(name));
+        self
+    }
+
+    /// Logs in with this password, instead of the URL's.
+    pub fn password(mut self, password: &str) -> Self {
+        self.settings.change(|config| _ = config.password(password));
+        self
+    }
+
+    /// Trusts these certificates, in PEM, and no others, and demands TLS. Without it, those of the
+    /// system are trusted.
+    pub fn certificates(mut self, pem: &[u8]) -> Self {
+        self.settings.certificates = Some(pem.to_vec());
+        self
+    }
+
+    /// How long connecting may take, and how long the server's first answers; 2 seconds by default.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = timeout;
+        self
+    }
+
     /// How long a command waits for the row of its name, before it is refused with the code
     /// `55P03`; 400 ms by default. The server ends a session that stops while it has a row after
     /// three quarters of it. It should be less than the fleet's

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 use bulklink_breaker::Settings;
 use bulklink_circuits::{namespace, outcomes};
 use bulklink_fleet::StoreError;
-use bulklink_fleet::circuits::{Changes, CircuitStore, Force, Report};
+use bulklink_fleet::circuits::{Changes, CircuitStore, Force, Report, Reported};
 use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_servers::{Data, Postgres, Proxy, require};
+use tokio::task::JoinHandle;
 
-use crate::world::{load, name, patient, runtime, start};
+use crate::world::{circuits, load, name, runtime, start};
 
 fn refused<T>(code: &str) -> Result<T, StoreError> {
     Err(StoreError::Refused { code: code.into() })
@@ -17,15 +18,14 @@ fn refused<T>(code: &str) -> Result<T, StoreError> {
 
 /// A store that does not wait long.
 fn hasty(url: &str) -> PostgresCircuits {
-    let builder = PostgresCircuits::builder(url).connect_timeout(Duration::from_secs(20));
-    builder.answer_timeout(Duration::from_millis(300)).build().unwrap()
+    circuits(url).answer_timeout(Duration::from_millis(300))
 }
 
 #[test]
 fn a_connection_that_ends_costs_one_operation() {
     let (server, runtime) = (require!(start()), runtime());
     runtime.block_on(async {
-        let store = patient(&server.url()).build().unwrap();
+        let store = circuits(&server.url());
         let generation = load(&store).await.unwrap().generation;
         let mut changes = store.changes(&namespace()).await.unwrap();
         assert_eq!(server.terminate_sessions(), 2);
@@ -41,17 +41,44 @@ fn a_connection_that_ends_costs_one_operation() {
     });
 }
 
+/// Waits until a session waits for a lock.
+fn until_it_waits(server: &Postgres, told: &JoinHandle<Result<Reported, StoreError>>) {
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    while server.value(waits) != "1" {
+        assert!(!told.is_finished(), "the transaction waits");
+    }
+}
+
+fn spawn(store: &PostgresCircuits, settings: Settings, report: Report) -> JoinHandle<Result<Reported, StoreError>> {
+    let store = store.clone();
+    tokio::spawn(async move { store.report(&name("payments"), &settings, &report).await })
+}
+
 #[test]
 fn a_reply_that_is_lost_may_have_counted() {
     let (server, runtime) = (require!(start()), runtime());
     runtime.block_on(async {
         let proxy = Proxy::to(server.socket());
-        let store = patient(&server.url_through(&proxy)).build().unwrap();
+        let store = circuits(&server.url_through(&proxy));
         let generation = load(&store).await.unwrap().generation;
         let settings = Settings::consecutive(3);
         let report = Report::Closed { generation, outcomes: outcomes(&settings, "f") };
+        // The reply to the first statement: nothing is written.
         proxy.drop_replies(1);
         assert_eq!(store.report(&name("payments"), &settings, &report).await, Err(StoreError::Unreachable));
+        assert_eq!(load(&store).await.unwrap().counts.failures, 0);
+        // The reply to the last one.
+        server.sql(
+            "CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NULL; END'; \
+             CREATE TRIGGER wait BEFORE UPDATE ON bulklink.circuit EXECUTE FUNCTION public.wait()",
+        );
+        let held = server.hold("SELECT pg_advisory_xact_lock(7)");
+        let told = spawn(&store, settings, report);
+        until_it_waits(&server, &told);
+        proxy.drop_replies(1);
+        drop(held);
+        assert_eq!(told.await.unwrap(), Err(StoreError::Unreachable));
         assert_eq!(load(&store).await.unwrap().counts.failures, 1);
         proxy.cut();
         let _ = load(&store).await;
@@ -60,28 +87,22 @@ fn a_reply_that_is_lost_may_have_counted() {
 }
 
 #[test]
-fn a_connection_that_is_cut_in_a_statement_leaves_the_row_whole() {
+fn a_connection_that_is_cut_in_a_transaction_leaves_the_row_whole() {
     let (server, runtime) = (require!(start()), runtime());
     runtime.block_on(async {
         let proxy = Proxy::to(server.socket());
-        let store = patient(&server.url_through(&proxy)).build().unwrap();
+        let store = circuits(&server.url_through(&proxy));
         let generation = load(&store).await.unwrap().generation;
         let settings = Settings::consecutive(30);
         let report = Report::Closed { generation, outcomes: outcomes(&settings, "f") };
         let held = server.hold("SELECT FROM bulklink.circuit FOR UPDATE");
-        let told = {
-            let (store, report) = (store.clone(), report.clone());
-            tokio::spawn(async move { store.report(&name("payments"), &settings, &report).await })
-        };
-        let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-        while server.value(waits) != "1" {
-            assert!(!told.is_finished(), "the statement waits for the row");
-        }
+        let told = spawn(&store, settings, report.clone());
+        until_it_waits(&server, &told);
         proxy.cut();
         assert_eq!(told.await.unwrap(), Err(StoreError::Unreachable));
         drop(held);
         // The server may have carried it out all the same, and then as a whole.
-        while server.value(waits) != "0" {}
+        while server.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") != "0" {}
         let before = load(&store).await.unwrap().counts.failures;
         assert!(before <= 1, "{before}");
         store.report(&name("payments"), &settings, &report).await.unwrap();
@@ -95,7 +116,7 @@ fn operations_that_begin_together_make_one_session() {
     runtime.block_on(async {
         let proxy = Proxy::to(server.socket());
         proxy.delay(Duration::from_millis(50));
-        let store = patient(&server.url_through(&proxy)).build().unwrap();
+        let store = circuits(&server.url_through(&proxy));
         let loads: Vec<_> = (0..16)
             .map(|number| {
                 let (store, name) = (store.clone(), name(&format!("circuit-{number}")));
@@ -154,7 +175,7 @@ fn a_statement_timeout_is_a_refusal() {
     let (server, runtime) = (require!(start()), runtime());
     server.sql("ALTER ROLE tests SET statement_timeout = 100");
     runtime.block_on(async {
-        let store = patient(&server.url()).build().unwrap();
+        let store = circuits(&server.url());
         load(&store).await.unwrap();
         let held = server.hold("SELECT FROM bulklink.circuit FOR UPDATE");
         assert_eq!(store.force(&name("payments"), None, Force::Open).await, refused("57014"));
@@ -167,7 +188,7 @@ fn a_statement_timeout_is_a_refusal() {
 fn a_server_that_was_killed_goes_on_with_its_rows() {
     let (mut server, runtime) = (require!(start()), runtime());
     runtime.block_on(async {
-        let store = patient(&server.url()).build().unwrap();
+        let store = circuits(&server.url());
         let generation = load(&store).await.unwrap().generation;
         let mut changes = store.changes(&namespace()).await.unwrap();
         // What was answered a moment ago may be lost, as operations wait for no disk.
@@ -190,13 +211,13 @@ fn a_standby_refuses_until_it_is_promoted() {
     let (server, runtime) = (require!(start()), runtime());
     let mut standby = require!(Postgres::builder().standby_of(&server).start());
     runtime.block_on(async {
-        let store = patient(&server.url()).build().unwrap();
+        let store = circuits(&server.url());
         let generation = load(&store).await.unwrap().generation;
         store.force(&name("payments"), None, Force::Open).await.unwrap();
         // Operations wait for no disk, and what is not written there is not sent.
         server.sql("SET synchronous_commit = on; CREATE TABLE public.waits ()");
         standby.catch_up(&server);
-        let other = patient(&standby.url()).build().unwrap();
+        let other = circuits(&standby.url());
         assert_eq!(load(&other).await, refused("25006"));
         assert_eq!(other.changes(&namespace()).await.err(), refused::<()>("25006").err());
         assert_eq!(other.list(&namespace()).await.unwrap()[0].1.generation, generation + 1);

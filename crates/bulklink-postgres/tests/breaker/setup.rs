@@ -1,16 +1,15 @@
-//! Setting up, the least rights, TLS and pools; and no secret is shown.
+//! Setting up, the least rights and TLS; and no secret is shown.
 
 use std::fs;
+use std::time::Duration;
 
 use bulklink_circuits::namespace;
 use bulklink_fleet::StoreError;
 use bulklink_fleet::circuits::{Changes, CircuitStore, Force};
-use bulklink_postgres::Check;
-use bulklink_postgres::Part;
-use bulklink_postgres::breaker::PostgresCircuits;
+use bulklink_postgres::{Check, Part, PostgresStore};
 use bulklink_servers::{Postgres, User, require};
 
-use crate::world::{load, name, patient, runtime, start};
+use crate::world::{circuits, load, name, patient, runtime, start};
 
 fn user() -> User {
     User { name: "service".into(), password: "a-password-of-tests".into(), rules: String::new() }
@@ -20,21 +19,22 @@ fn user() -> User {
 fn nothing_is_created_unless_it_is_asked_for() {
     let (server, runtime) = (require!(Postgres::start()), runtime());
     runtime.block_on(async {
-        let store = patient(&server.url()).build().unwrap();
-        assert_eq!(load(&store).await, Err(StoreError::Refused { code: "42P01".into() }));
-        let Check::Incomplete { missing } = store.check().await else { panic!("nothing is there") };
+        let (store, shared) = (patient(&server.url()).build().unwrap(), circuits(&server.url()));
+        assert_eq!(load(&shared).await, Err(StoreError::Refused { code: "42P01".into() }));
+        let Check::Incomplete { missing } = store.check(Part::Breaker).await else { panic!("nothing is there") };
         assert_eq!(missing, ["the table bulklink.circuit", "the table bulklink.part"]);
-        store.set_up().await.unwrap();
-        store.set_up().await.unwrap();
-        assert_eq!(store.check().await, Check::Complete);
-        load(&store).await.unwrap();
+        store.set_up(&[Part::Breaker], &[]).await.unwrap();
+        store.set_up(&[Part::Breaker], &[]).await.unwrap();
+        assert_eq!(store.check(Part::Breaker).await, Check::Complete);
+        load(&shared).await.unwrap();
         server.sql("UPDATE bulklink.part SET version = 7");
+        assert_eq!(load(&circuits(&server.url())).await, Err(StoreError::Refused { code: "VERSION".into() }));
         // Another version may have other columns.
-        server.sql("ALTER TABLE bulklink.circuit DROP COLUMN rest");
-        assert!(matches!(store.check().await, Check::Unusable { .. }));
+        server.sql("ALTER TABLE bulklink.circuit DROP COLUMN data");
+        assert!(matches!(store.check(Part::Breaker).await, Check::Unusable { .. }));
         server.sql("DELETE FROM bulklink.part");
-        let Check::Incomplete { missing } = store.check().await else { panic!("a column is missing") };
-        assert_eq!(missing, ["the column rest of bulklink.circuit"]);
+        let Check::Incomplete { missing } = store.check(Part::Breaker).await else { panic!("a column is missing") };
+        assert_eq!(missing, ["the column data of bulklink.circuit"]);
     });
 }
 
@@ -44,18 +44,18 @@ fn the_least_rights_are_enough() {
     let (server, runtime) = (require!(Postgres::builder().user(user.clone()).start()), runtime());
     runtime.block_on(async {
         server.sql(&Part::Breaker.statements());
-        let store = patient(&server.url_of(&user)).build().unwrap();
-        let Check::Incomplete { missing } = store.check().await else { panic!("it has no rights") };
+        let (store, shared) = (patient(&server.url_of(&user)).build().unwrap(), circuits(&server.url_of(&user)));
+        let Check::Incomplete { missing } = store.check(Part::Breaker).await else { panic!("it has no rights") };
         assert_eq!(missing.len(), 5, "{missing:?}");
-        assert_eq!(load(&store).await, Err(StoreError::Refused { code: "42501".into() }));
+        assert_eq!(load(&shared).await, Err(StoreError::Refused { code: "42501".into() }));
         server.sql(&Part::Breaker.grants(&user.name));
-        assert_eq!(store.check().await, Check::Complete);
-        let mut changes = store.changes(&namespace()).await.unwrap();
-        load(&store).await.unwrap();
-        store.force(&name("payments"), None, Force::Open).await.unwrap();
+        assert_eq!(store.check(Part::Breaker).await, Check::Complete);
+        let mut changes = shared.changes(&namespace()).await.unwrap();
+        load(&shared).await.unwrap();
+        shared.force(&name("payments"), None, Force::Open).await.unwrap();
         changes.next().await.unwrap();
-        assert_eq!(store.list(&namespace()).await.unwrap().len(), 1);
-        assert!(store.set_up().await.is_err());
+        assert_eq!(shared.list(&namespace()).await.unwrap().len(), 1);
+        assert!(store.set_up(&[Part::Breaker], &[]).await.is_err());
     });
 }
 
@@ -66,14 +66,14 @@ fn an_administrator_sets_up_for_roles_or_changes_nothing() {
     runtime.block_on(async {
         let store = patient(&server.url()).build().unwrap();
         let parts = [Part::Breaker, Part::Fleet];
-        let unknown = store.set_up_for(&parts, &[&user.name, "missing"]).await;
+        let unknown = store.set_up(&parts, &[&user.name, "missing"]).await;
         assert_eq!(unknown, Err(StoreError::Refused { code: "42704".into() }));
         assert_eq!(server.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'bulklink'"), "0");
         for _ in 0..2 {
-            store.set_up_for(&parts, &[&user.name]).await.unwrap();
+            store.set_up(&parts, &[&user.name]).await.unwrap();
         }
         let service = patient(&server.url_of(&user)).build().unwrap();
-        assert_eq!(service.check().await, Check::Complete);
+        assert_eq!(service.check(Part::Breaker).await, Check::Complete);
         assert_eq!(server.value("SELECT has_table_privilege('service', 'bulklink.fleet', 'UPDATE')"), "t");
     });
 }
@@ -83,9 +83,9 @@ fn a_standby_is_unusable_and_no_server_undetermined() {
     let (mut server, runtime) = (require!(start()), runtime());
     let standby = require!(Postgres::builder().standby_of(&server).start());
     runtime.block_on(async {
-        assert!(matches!(patient(&standby.url()).build().unwrap().check().await, Check::Unusable { .. }));
+        assert!(matches!(patient(&standby.url()).build().unwrap().check(Part::Breaker).await, Check::Unusable { .. }));
         server.kill();
-        let gone = patient(&server.url()).build().unwrap().check().await;
+        let gone = patient(&server.url()).build().unwrap().check(Part::Breaker).await;
         assert_eq!(gone, Check::Undetermined { error: StoreError::Unreachable });
     });
 }
@@ -95,8 +95,9 @@ fn no_secret_is_shown() {
     let (server, runtime) = (require!(start()), runtime());
     runtime.block_on(async {
         let store = patient(&server.url()).user("ringo").password("s3cret").build().unwrap();
-        let shown = format!("{store:?} {:?} {:?}", load(&store).await, store.check().await);
-        let malformed = PostgresCircuits::new("postgresql://ringo:s3cret@db:x/y").unwrap_err();
+        let shared = store.circuits();
+        let shown = format!("{store:?} {shared:?} {:?} {:?}", load(&shared).await, store.check(Part::Breaker).await);
+        let malformed = PostgresStore::new("postgresql://ringo:s3cret@db:x/y").unwrap_err();
         for shown in [shown, format!("{malformed} {malformed:?}"), format!("{:?}", patient("s3cret"))] {
             assert!(!shown.contains("s3cret") && !shown.contains("ringo"), "{shown}");
         }
@@ -110,40 +111,13 @@ fn circuits_are_shared_over_tls() {
     runtime.block_on(async {
         let pem = fs::read(server.authority()).unwrap();
         let store = patient(&server.url()).certificates(&pem).build().unwrap();
-        store.set_up().await.unwrap();
-        let mut changes = store.changes(&namespace()).await.unwrap();
-        store.force(&name("payments"), None, Force::Open).await.unwrap();
+        store.set_up(&[Part::Breaker], &[]).await.unwrap();
+        let shared = store.circuits().answer_timeout(Duration::from_secs(20));
+        let mut changes = shared.changes(&namespace()).await.unwrap();
+        shared.force(&name("payments"), None, Force::Open).await.unwrap();
         assert_eq!(changes.next().await.unwrap().name, name("payments"));
         assert_eq!(server.value("SELECT count(*) FROM pg_stat_ssl WHERE ssl"), "2");
-        let distrusting = patient(&server.url()).build().unwrap();
+        let distrusting = circuits(&server.url());
         assert!(load(&distrusting).await.is_err());
-    });
-}
-
-#[test]
-fn operations_run_on_a_pool() {
-    let (server, runtime) = (require!(start()), runtime());
-    runtime.block_on(async {
-        let config = server.url().parse().unwrap();
-        let manager = deadpool_postgres::Manager::new(config, tokio_postgres::NoTls);
-        let pool = deadpool_postgres::Pool::builder(manager).max_size(2).build().unwrap();
-        let store = patient(&server.url()).pool(pool.clone()).build().unwrap();
-        let generation = load(&store).await.unwrap().generation;
-        assert_eq!(pool.status().size, 1);
-        server.terminate_sessions();
-        let first = load(&store).await;
-        assert!(first.is_ok() || first == Err(StoreError::Unreachable), "{first:?}");
-        assert_eq!(load(&store).await.unwrap().generation, generation);
-    });
-}
-
-#[cfg(feature = "fleet")]
-#[test]
-fn circuits_of_a_store_are_those_of_its_server() {
-    let server = require!(start());
-    let same = bulklink_postgres::PostgresStore::new(&server.url()).unwrap().circuits();
-    runtime().block_on(async {
-        patient(&server.url()).build().unwrap().force(&name("payments"), None, Force::Open).await.unwrap();
-        assert_eq!(load(&same).await.unwrap().state, bulklink_breaker::State::Open);
     });
 }

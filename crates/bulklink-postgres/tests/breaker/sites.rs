@@ -1,9 +1,9 @@
-//! Processes on a real server behind a line, on tokio with several threads: on a session of the
-//! store, and on those of a pool.
+//! Processes on a real server behind a line, on tokio with several threads.
 
 use std::sync::Arc;
 
 use bulklink_circuits::{FOREVER, Site};
+use bulklink_postgres::PostgresStore;
 use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_servers::{Missing, Postgres, Proxy, require};
 use bulklink_tokio::Tokio;
@@ -16,14 +16,13 @@ struct Line {
     proxy: Arc<Proxy>,
     server: Arc<Postgres>,
     runtime: Arc<Runtime>,
-    is_pooled: bool,
 }
 
 impl Line {
-    fn start(is_pooled: bool) -> Result<Self, Missing> {
+    fn start() -> Result<Self, Missing> {
         let server = start()?;
         let proxy = Arc::new(Proxy::to(server.socket()));
-        Ok(Line { proxy, server: Arc::new(server), runtime: Arc::new(runtime()), is_pooled })
+        Ok(Line { proxy, server: Arc::new(server), runtime: Arc::new(runtime()) })
     }
 }
 
@@ -32,13 +31,8 @@ impl Site for Line {
     type Runtime = Tokio;
 
     fn store(&self) -> PostgresCircuits {
-        let url = self.server.url_through(&self.proxy);
-        let mut store = PostgresCircuits::builder(&url).connect_timeout(FOREVER).answer_timeout(FOREVER);
-        if self.is_pooled {
-            let manager = deadpool_postgres::Manager::new(url.parse().unwrap(), tokio_postgres::NoTls);
-            store = store.pool(deadpool_postgres::Pool::builder(manager).max_size(2).build().unwrap());
-        }
-        store.build().unwrap()
+        let store = PostgresStore::builder(&self.server.url_through(&self.proxy)).connect_timeout(FOREVER);
+        store.build().unwrap().circuits().answer_timeout(FOREVER)
     }
 
     fn runtime(&self) -> Tokio {
@@ -62,10 +56,4 @@ impl Site for Line {
     }
 }
 
-bulklink_circuits::site_suite!(require!(Line::start(false)));
-
-mod pooled {
-    use super::*;
-
-    bulklink_circuits::site_suite!(require!(Line::start(true)));
-}
+bulklink_circuits::site_suite!(require!(Line::start()));

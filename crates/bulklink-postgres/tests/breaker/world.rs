@@ -7,10 +7,12 @@ use bulklink_breaker::Settings;
 use bulklink_circuits::Subject;
 use bulklink_fleet::circuits::{CircuitStore, Row};
 use bulklink_fleet::{Name, Namespace, StoreError};
-use bulklink_postgres::Part;
-use bulklink_postgres::breaker::{PostgresCircuits, PostgresCircuitsBuilder};
+use bulklink_postgres::breaker::PostgresCircuits;
+use bulklink_postgres::{Part, PostgresStore, PostgresStoreBuilder};
 use bulklink_servers::{Missing, Postgres, SqlSession};
 use tokio::runtime::{Builder, Runtime};
+
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where the statements read the time.
 const CLOCK: &str = "(SELECT micros FROM public.clock)";
@@ -41,7 +43,7 @@ impl Subject for Postgresql {
     type Store = PostgresCircuits;
 
     fn store(&self) -> PostgresCircuits {
-        patient(&self.server.url()).clock(CLOCK).build().unwrap()
+        circuits(&self.server.url()).with_clock(CLOCK)
     }
 
     fn set_now(&self, micros: u64) {
@@ -66,9 +68,13 @@ pub(crate) fn start() -> Result<Postgres, Missing> {
 }
 
 /// A store with much time, because the machine is busy.
-pub(crate) fn patient(url: &str) -> PostgresCircuitsBuilder {
-    let patience = Duration::from_secs(20);
-    PostgresCircuits::builder(url).connect_timeout(patience).answer_timeout(patience)
+pub(crate) fn patient(url: &str) -> PostgresStoreBuilder {
+    PostgresStore::builder(url).connect_timeout(PATIENCE)
+}
+
+/// The circuits on such a store.
+pub(crate) fn circuits(url: &str) -> PostgresCircuits {
+    patient(url).build().unwrap().circuits().answer_timeout(PATIENCE)
 }
 
 pub(crate) fn runtime() -> Runtime {

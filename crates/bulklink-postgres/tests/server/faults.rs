@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bulklink_postgres::share::Notice;
-use bulklink_postgres::{Link, PostgresStore, RunId, StoreError};
+use bulklink_postgres::{Link, Part, PostgresStore, RunId, StoreError};
 use bulklink_servers::{Data, Postgres, Proxy, require};
 use bulklink_stores::{PATIENCE, Process as Any, Site, Told, name, pass};
 use futures_util::future::{join_all, poll_immediate};
@@ -315,7 +315,7 @@ fn connecting_into_a_black_hole_takes_as_long_as_it_may() {
         let store = PostgresStore::builder(&server.0.url_through(&proxy)).connect_timeout(time).build().unwrap();
         let start = Instant::now();
         assert_eq!(Any::connect(&store, 1).await.err(), Some(StoreError::TimedOut));
-        assert_eq!(store.set_up().await, Err(StoreError::TimedOut));
+        assert_eq!(store.set_up(&[Part::Fleet], &[]).await, Err(StoreError::TimedOut));
         assert!((time..time * 50).contains(&start.elapsed()));
     });
 }

@@ -28,21 +28,25 @@ fn nothing_is_created_unless_it_is_asked_for() {
         let server = require!(Postgres::start());
         let store = store(&server.url());
         let missing = ["the table bulklink.run", "the table bulklink.fleet", "the table bulklink.part"];
-        assert_eq!(store.check().await, Check::Incomplete { missing: missing.map(str::to_owned).into() });
+        assert_eq!(store.check(Part::Fleet).await, Check::Incomplete { missing: missing.map(str::to_owned).into() });
         assert_eq!(Process::connect(&store, 1).await.err(), refused::<()>("42P01").err());
         assert_eq!(server.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'bulklink'"), "0");
         // By two at the same time, and again.
-        let (first, second) = futures_util::future::join(Box::pin(store.set_up()), Box::pin(store.set_up())).await;
-        assert_eq!((first, second, store.set_up().await), (Ok(()), Ok(()), Ok(())));
-        assert_eq!(store.check().await, Check::Complete);
+        let (first, second) = futures_util::future::join(
+            Box::pin(store.set_up(&[Part::Fleet], &[])),
+            Box::pin(store.set_up(&[Part::Fleet], &[])),
+        )
+        .await;
+        assert_eq!((first, second, store.set_up(&[Part::Fleet], &[]).await), (Ok(()), Ok(()), Ok(())));
+        assert_eq!(store.check(Part::Fleet).await, Check::Complete);
         let process = Process::on(&store, 1).await;
         process.join(&name("a"), 1).await.unwrap();
-        assert_eq!(store.set_up().await, Ok(()));
+        assert_eq!(store.set_up(&[Part::Fleet], &[]).await, Ok(()));
         assert_eq!(store.all_names().await, Ok(vec![name("a")]));
         server.sql("UPDATE bulklink.part SET version = 7");
         let why = format!("the tables have version 7, and this program needs {}", Part::Fleet.version());
-        assert_eq!(store.check().await, Check::Unusable { why });
-        assert_eq!(store.set_up().await, refused("VERSION"));
+        assert_eq!(store.check(Part::Fleet).await, Check::Unusable { why });
+        assert_eq!(store.set_up(&[Part::Fleet], &[]).await, refused("VERSION"));
         assert_eq!(Process::connect(&store, 2).await.err(), refused::<()>("VERSION").err());
     });
 }
@@ -54,12 +58,12 @@ fn the_least_rights_are_enough() {
         let server = require!(Postgres::builder().user(user.clone()).start().map(Postgresql));
         let server = require!(server.set_up().await).0;
         let store = store(&server.url_of(&user));
-        let Check::Incomplete { missing } = store.check().await else { panic!("it has no rights") };
+        let Check::Incomplete { missing } = store.check(Part::Fleet).await else { panic!("it has no rights") };
         assert_eq!(missing[..2], ["the right SELECT on bulklink.run", "the right INSERT on bulklink.run"]);
         assert_eq!((missing.len(), missing.last().unwrap().contains("USAGE")), (7, true), "{missing:?}");
         assert_eq!(Process::connect(&store, 1).await.err(), refused::<()>("42501").err());
         server.sql(&Part::Fleet.grants("service"));
-        assert_eq!(store.check().await, Check::Complete);
+        assert_eq!(store.check(Part::Fleet).await, Check::Complete);
         let (first, second) = (Process::on(&store, 1).await, Process::on(&store, 2).await);
         let name = name("rights");
         assert!(first.link.listen(&name).await.unwrap().run.is_some());
@@ -74,7 +78,7 @@ fn the_least_rights_are_enough() {
         server.sql("REVOKE UPDATE ON bulklink.fleet FROM service");
         assert_eq!(second.state(&name, 3, 3).await, refused("42501"));
         assert_eq!((second.granted(&name).await, first.ears.ends()), (10, 0));
-        assert_eq!(store.set_up().await, refused("42501"));
+        assert_eq!(store.set_up(&[Part::Fleet], &[]).await, refused("42501"));
     });
 }
 
@@ -118,7 +122,7 @@ fn a_wrong_password_is_refused_and_not_shown() {
             let error = Process::connect(&store, 1).await.err().unwrap();
             assert_silent(&format!("{error:?} {error}"));
             assert_eq!(Err::<(), _>(error), refused(code), "{url}");
-            let error = store.set_up().await.unwrap_err();
+            let error = store.set_up(&[Part::Fleet], &[]).await.unwrap_err();
             assert_silent(&format!("{error:?} {error}"));
         }
         let url = format!("postgresql://127.0.0.1:{port}/postgres");
@@ -126,7 +130,7 @@ fn a_wrong_password_is_refused_and_not_shown() {
         assert_silent(&format!("{builder:?}"));
         let store = builder.build().unwrap();
         assert_silent(&format!("{store:?}"));
-        assert_eq!(store.set_up().await, Ok(()));
+        assert_eq!(store.set_up(&[Part::Fleet], &[]).await, Ok(()));
         assert_silent(&format!("{:?}", Process::on(&store, 1).await));
     });
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bulklink_postgres::{InvalidStore, PostgresStore, StoreError};
+use bulklink_postgres::{InvalidStore, Part, PostgresStore, StoreError};
 use bulklink_servers::{Postgres, require};
 use bulklink_stores::{PATIENCE, Process, Told, name};
 
@@ -22,7 +22,7 @@ fn only_the_right_authority_is_trusted() {
             assert_eq!(builder().certificates(pem).build().unwrap_err(), InvalidStore::Certificates);
         }
         let trusting = builder().certificates(&right).build().unwrap();
-        trusting.set_up().await.unwrap();
+        trusting.set_up(&[Part::Fleet], &[]).await.unwrap();
         let (first, second) = (Process::on(&trusting, 1).await, Process::on(&trusting, 2).await);
         assert_eq!(server.value("SELECT count(*) FROM pg_stat_ssl WHERE ssl"), "2");
         let name = name("tls");

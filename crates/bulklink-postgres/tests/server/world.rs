@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bulklink_postgres::{PostgresLink, PostgresStore};
+use bulklink_postgres::{Part, PostgresLink, PostgresStore};
 use bulklink_servers::{Data, Missing, Postgres, Proxy};
 use bulklink_stores::{PATIENCE, Site, within};
 
@@ -11,7 +11,7 @@ pub(crate) type Process = bulklink_stores::Process<PostgresLink>;
 
 pub(crate) fn on_tokio(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(within(PATIENCE * 3, test));
+    runtime.block_on(within(PATIENCE * 6, test));
 }
 
 /// A store with much time, because the machine is busy.
@@ -29,7 +29,7 @@ impl Postgresql {
     }
 
     pub(crate) async fn set_up(self) -> Result<Self, Missing> {
-        store(&self.0.url()).set_up().await.expect("the user owns the database");
+        store(&self.0.url()).set_up(&[Part::Fleet], &[]).await.expect("the user owns the database");
         Ok(self)
     }
 }
@@ -64,8 +64,8 @@ impl Site for Postgresql {
         if data == Data::Empty {
             // The tables of a server without data: an administrator would make them again.
             let server = &self.0;
-            server.sql(&bulklink_postgres::Part::Fleet.statements());
-            server.sql(&bulklink_postgres::Part::Fleet.grants("tests"));
+            server.sql(&Part::Fleet.statements());
+            server.sql(&Part::Fleet.grants("tests"));
         }
     }
 

@@ -17,16 +17,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_breaker::{ProbeId, Settings};
-use bulklink_fleet::circuits::encoding::{Reply, mark_text, probe_text};
-use bulklink_fleet::circuits::{Asked, CircuitStore, Force, Forced, Report, Reported, Row};
+use bulklink_breaker::Settings;
+use bulklink_fleet::circuits::{CircuitStore, Operation, Reply, Row, numbers};
 use bulklink_fleet::{Name, Namespace, StoreError};
 use redis::{ConnectionInfo, Value};
 
 pub use self::changes::RedisChanges;
 use self::connections::Connections;
-use self::scripts::{Operation, Scripts};
-use self::wire::{outcome_texts, settings_text};
+use self::scripts::{Script, Scripts};
 use crate::keys::{Keys, circuits_channel};
 use crate::list::{self, Kind};
 
@@ -96,68 +94,34 @@ impl RedisCircuits {
         RedisCircuits { scripts: Arc::new(Scripts::new(changed)), clock: Some(key.to_owned()), ..self }
     }
 
-    async fn call<const N: usize>(
+    async fn call(
         &self,
         name: &Name,
         settings: Option<&Settings>,
-        operation: Operation,
-        rest: [String; N],
+        script: Script,
+        rest: Vec<String>,
     ) -> Result<Value, StoreError> {
         let label = name.as_str().split_once(':').unwrap_or_default().1;
         let mut arguments = vec![(1 + self.clock.iter().len()).to_string(), Keys::new(name).circuit()];
         arguments.extend(self.clock.clone());
-        arguments.push(settings.map(settings_text).unwrap_or_default());
+        arguments.push(settings.map(numbers::text).transpose()?.unwrap_or_default());
         arguments.extend([circuits_channel(name.namespace()), label.to_owned()]);
         arguments.extend(rest);
-        self.connections.call(name, self.scripts.get(operation), self.timeout, &arguments).await
-    }
-
-    async fn run<const N: usize>(
-        &self,
-        name: &Name,
-        settings: Option<&Settings>,
-        operation: Operation,
-        rest: [String; N],
-    ) -> Result<Reply, StoreError> {
-        if let Some(settings) = settings {
-            settings.check().map_err(|_| crate::error::refused("SETTINGS"))?;
-        }
-        wire::reply(&self.call(name, settings, operation, rest).await?)
+        self.connections.call(name, self.scripts.get(script), self.timeout, &arguments).await
     }
 }
 
 impl CircuitStore for RedisCircuits {
     type Changes = RedisChanges;
 
-    async fn load(&self, name: &Name, settings: &Settings) -> Result<Row, StoreError> {
-        Ok(self.run(name, Some(settings), Operation::Load, []).await?.row)
-    }
-
-    async fn admit_probe(&self, name: &Name, settings: &Settings, id: ProbeId) -> Result<Asked, StoreError> {
-        self.run(name, Some(settings), Operation::Admit, [probe_text(id)]).await?.asked(id)
-    }
-
-    async fn report(&self, name: &Name, settings: &Settings, report: &Report) -> Result<Reported, StoreError> {
-        let settings = Some(settings);
-        let Reply { code, row, .. } = match report {
-            Report::Closed { generation, outcomes } => {
-                let [marks, calls, failures, slow] = outcome_texts(outcomes);
-                let rest = [generation.to_string(), marks, calls, failures, slow];
-                self.run(name, settings, Operation::Closed, rest).await?
-            }
-            Report::Probe { generation, id, outcome } => {
-                let rest = [generation.to_string(), probe_text(*id), mark_text(*outcome).to_owned()];
-                self.run(name, settings, Operation::Probe, rest).await?
-            }
-        };
-        Ok(Reported { counted: code == 1, row })
-    }
-
-    async fn force(&self, name: &Name, expected: Option<u64>, force: Force) -> Result<Forced, StoreError> {
-        let state = if force == Force::Open { "o" } else { "c" };
-        let expected = expected.map(|generation| generation.to_string()).unwrap_or_default();
-        let Reply { code, row, .. } = self.run(name, None, Operation::Force, [state.to_owned(), expected]).await?;
-        Ok(if code == 1 { Forced::Done(row) } else { Forced::Stale(row) })
+    async fn operate(
+        &self,
+        name: &Name,
+        settings: Option<&Settings>,
+        operation: &Operation,
+    ) -> Result<Reply, StoreError> {
+        let (script, rest) = wire::script(operation);
+        wire::reply(&self.call(name, settings, script, rest).await?)
     }
 
     async fn changes(&self, namespace: &Namespace) -> Result<RedisChanges, StoreError> {
@@ -168,7 +132,7 @@ impl CircuitStore for RedisCircuits {
         let Connections { info, connect_timeout, .. } = &*self.connections;
         let mut rows = Vec::new();
         for name in list::names(info, *connect_timeout, Kind::Circuits, Some(namespace)).await? {
-            match self.call(&name, None, Operation::Read, []).await {
+            match self.call(&name, None, Script::Read, vec![]).await {
                 Ok(Value::Nil) => {}
                 Ok(reply) => rows.push((name, wire::reply(&reply)?.row)),
                 // The key is none of ours.

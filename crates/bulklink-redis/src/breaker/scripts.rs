@@ -1,10 +1,8 @@
 //! The scripts of circuits, one for each operation.
 
-use redis::Script;
-
-/// An operation.
+/// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(super) enum Script {
     Load,
     Admit,
     Closed,
@@ -42,11 +40,11 @@ impl Scripts {
         ];
         Scripts(texts.map(|text| {
             let text = changed(text);
-            Text { hash: Script::new(&text).get_hash().to_owned(), text }
+            Text { hash: redis::Script::new(&text).get_hash().to_owned(), text }
         }))
     }
 
-    pub(super) fn get(&self, operation: Operation) -> &Text {
-        &self.0[operation as usize]
+    pub(super) fn get(&self, script: Script) -> &Text {
+        &self.0[script as usize]
     }
 }

@@ -1,20 +1,34 @@
 //! How operations become arguments of scripts, and replies rows.
 
-use bulklink_breaker::{Counts, Outcomes, Settings};
-use bulklink_fleet::circuits::encoding::{self, Reply, marks_text};
-use bulklink_fleet::circuits::{Change, Numbers};
+use bulklink_breaker::Counts;
+use bulklink_fleet::circuits::encoding::{self, mark_text, marks_text, probe_text};
+use bulklink_fleet::circuits::{Change, Force, Operation, Reply, Report};
 use bulklink_fleet::{Namespace, StoreError};
 use redis::Value;
 
-pub(super) fn settings_text(settings: &Settings) -> String {
-    let numbers: Vec<_> = Numbers::of(settings).all().iter().map(u64::to_string).collect();
-    numbers.join(" ")
-}
+use super::scripts::Script;
 
-/// The marks, and the three counts.
-pub(super) fn outcome_texts(outcomes: &Outcomes) -> [String; 4] {
-    let Counts { calls, failures, slow } = outcomes.counts();
-    [marks_text(outcomes), calls.to_string(), failures.to_string(), slow.to_string()]
+/// The script of an operation, and its arguments after those of all scripts.
+pub(super) fn script(operation: &Operation) -> (Script, Vec<String>) {
+    match operation {
+        Operation::Load => (Script::Load, vec![]),
+        Operation::Admit(id) => (Script::Admit, vec![probe_text(*id)]),
+        Operation::Report(Report::Closed { generation, outcomes }) => {
+            let Counts { calls, failures, slow } = outcomes.counts();
+            let [generation, calls, failures, slow] = [*generation, calls, failures, slow].map(|n| n.to_string());
+            (Script::Closed, vec![generation, marks_text(outcomes.marks()), calls, failures, slow])
+        }
+        Operation::Report(Report::Probe { generation, id, outcome }) => {
+            (Script::Probe, vec![generation.to_string(), probe_text(*id), mark_text(*outcome).to_owned()])
+        }
+        Operation::Force(force, expected) => {
+            let state = if *force == Force::Open { "o" } else { "c" };
+            (
+                Script::Force,
+                vec![state.to_owned(), expected.map(|generation| generation.to_string()).unwrap_or_default()],
+            )
+        }
+    }
 }
 
 /// Reads the reply of a script.

@@ -33,9 +33,9 @@ pub(crate) use on_both;
 
 pub(crate) fn on_tokio(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    runtime.block_on(within(PATIENCE * 3, test));
+    runtime.block_on(within(PATIENCE * 6, test));
 }
 
 pub(crate) fn on_smol(test: impl Future<Output = ()>) {
-    smol::block_on(within(PATIENCE * 3, test));
+    smol::block_on(within(PATIENCE * 6, test));
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use bulklink_breaker::{ProbeId, Settings};
-use bulklink_fleet::circuits::{Asked, CircuitStore, Force, Forced, Report, Reported, Row};
+use bulklink_breaker::Settings;
+use bulklink_fleet::circuits::{CircuitStore, Operation, Reply, Row};
 use bulklink_fleet::{Name, Namespace, StoreError};
 
 /// What an operation is.
@@ -43,38 +43,28 @@ impl<S> Counting<S> {
     pub(super) fn statements(&self) -> Statements {
         self.statements.clone()
     }
-
-    fn other(&self) -> &S {
-        self.statements.note(Statement::Other);
-        &self.store
-    }
 }
 
 impl<S: CircuitStore> CircuitStore for Counting<S> {
     type Changes = S::Changes;
 
-    async fn load(&self, name: &Name, settings: &Settings) -> Result<Row, StoreError> {
-        self.other().load(name, settings).await
-    }
-
-    async fn admit_probe(&self, name: &Name, settings: &Settings, id: ProbeId) -> Result<Asked, StoreError> {
-        self.other().admit_probe(name, settings, id).await
-    }
-
-    async fn report(&self, name: &Name, settings: &Settings, report: &Report) -> Result<Reported, StoreError> {
-        self.statements.note(Statement::Report);
-        self.store.report(name, settings, report).await
-    }
-
-    async fn force(&self, name: &Name, expected: Option<u64>, force: Force) -> Result<Forced, StoreError> {
-        self.other().force(name, expected, force).await
+    async fn operate(
+        &self,
+        name: &Name,
+        settings: Option<&Settings>,
+        operation: &Operation,
+    ) -> Result<Reply, StoreError> {
+        let is_report = matches!(operation, Operation::Report(_));
+        self.statements.note(if is_report { Statement::Report } else { Statement::Other });
+        self.store.operate(name, settings, operation).await
     }
 
     async fn changes(&self, namespace: &Namespace) -> Result<Self::Changes, StoreError> {
-        self.other().changes(namespace).await
+        self.statements.note(Statement::Other);
+        self.store.changes(namespace).await
     }
 
     async fn list(&self, namespace: &Namespace) -> Result<Vec<(Name, Row)>, StoreError> {
-        self.other().list(namespace).await
+        self.store.list(namespace).await
     }
 }

@@ -11,6 +11,7 @@ use bulklink_circuits::Subject;
 use bulklink_fleet::Name;
 use bulklink_fleet::circuits::{CircuitStore, Circuits};
 use bulklink_postgres::Part;
+use bulklink_postgres::PostgresStore;
 use bulklink_postgres::breaker::PostgresCircuits;
 use bulklink_redis::RedisStore;
 use bulklink_redis::breaker::RedisCircuits;
@@ -84,8 +85,8 @@ impl Ground {
 }
 
 pub(super) fn postgres(url: &str) -> PostgresCircuits {
-    let builder = PostgresCircuits::builder(url).connect_timeout(PATIENCE).answer_timeout(PATIENCE);
-    builder.build().expect("the URL of a private server")
+    let store = PostgresStore::builder(url).connect_timeout(PATIENCE).build();
+    store.expect("the URL of a private server").circuits().answer_timeout(PATIENCE)
 }
 
 pub(super) fn redis(url: &str) -> RedisCircuits {

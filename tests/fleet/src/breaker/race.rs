@@ -21,11 +21,10 @@ pub(super) fn run(ground: &Ground, effort: &Effort) -> Result<Vec<Row>> {
             Kind::Redis => judged(kind.name(), &Site::new(move || redis(&url))?, effort.rounds)?,
         });
     }
-    for (kind, locks) in [(Kind::Postgres, false), (Kind::Postgres, true), (Kind::Redis, false)] {
-        let (raced, rate) = naive(ground, kind, locks, effort.naive_rounds)?;
+    for kind in Kind::ALL {
+        let (raced, rate) = naive(ground, kind, effort.naive_rounds)?;
         let row = |what: &str, figure| {
-            let scheme = if locks { "locks, reads and then writes" } else { "reads and then writes" };
-            let what = format!("{what} of one that {scheme}, {} rounds, {}", raced.rounds, kind.name());
+            let what = format!("{what} of one that reads and then writes, {} rounds, {}", raced.rounds, kind.name());
             Row::new(Scene::Race.name(), what, figure, "")
         };
         rows.extend([
@@ -71,12 +70,12 @@ fn timed(subject: &impl Subject, rounds: u64) -> (Raced, f64) {
 }
 
 /// The race of a scheme that reads and then writes, on the same server.
-fn naive(ground: &Ground, kind: Kind, locks: bool, rounds: u64) -> Result<(Raced, f64)> {
+fn naive(ground: &Ground, kind: Kind, rounds: u64) -> Result<(Raced, f64)> {
     Ok(match kind {
         Kind::Postgres => {
             OnPostgres::set_up(&ground.postgres);
             let server = Arc::clone(&ground.postgres);
-            timed(&Site::new(move || Naive::new(OnPostgres::connect(&server, locks)))?, rounds)
+            timed(&Site::new(move || Naive::new(OnPostgres::connect(&server)))?, rounds)
         }
         Kind::Redis => {
             let server = Arc::clone(&ground.redis);

@@ -1,6 +1,8 @@
 //! The steps of scripts for a circuit, and the inputs that they mean in a world.
 
-use bulklink_breaker::{Mark, ProbeId};
+use std::time::Duration;
+
+use bulklink_breaker::{Circuit, Mark, ProbeId};
 
 use super::model::Time;
 use super::rules;
@@ -91,6 +93,15 @@ impl Machine for World {
 
     fn check(&mut self) {
         rules::check(self);
+        // A store keeps it as values, and restores it.
+        let snapshot = self.circuit.snapshot();
+        let restored = Circuit::restore(*self.circuit.settings(), &snapshot).expect("a circuit has had them");
+        // Then also when some parts of a window of time are too old.
+        for millis in [0, 4, 13] {
+            let later = self.instant() + Duration::from_millis(millis);
+            assert_eq!(restored.view(later), self.circuit.view(later));
+        }
+        assert_eq!(restored.snapshot(), snapshot);
     }
 }
 

@@ -1,0 +1,124 @@
+//! A connection, and one task that drives it and runs commands on it.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bulklink_fleet::{Name, StoreError};
+use futures_util::future::select;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio_postgres::{AsyncMessage, Client};
+
+use crate::failure::Failure;
+use crate::schema::last_row;
+use crate::server::Wire;
+use crate::worker::{Job, Rows, Statements, Worker};
+
+/// How sessions behave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behaviour {
+    /// How long a command waits for a row.
+    pub(crate) lock_timeout: Duration,
+    /// Whether the server writes each command to its disk before it answers.
+    pub(crate) is_durable: bool,
+}
+
+/// Prepares a new connection for transactions on the rows of a part.
+///
+/// A process that stops between two statements has a row locked, so the server ends its session
+/// soon: before commands that wait for the lock give up.
+pub(crate) async fn begin<R: Rows>(client: &Client, behaviour: Behaviour) -> Result<(), Failure> {
+    let (part, lock) = (R::PART, behaviour.lock_timeout.as_millis().clamp(2, 1_000_000_000));
+    let commit = if behaviour.is_durable {
+        // Other settings than `off` may say more than `on`.
+        "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+    } else {
+        "SET synchronous_commit = off"
+    };
+    let text = format!(
+        "SET search_path = pg_catalog; SET lock_timeout = {lock}; \
+         SET idle_in_transaction_session_timeout = {}; {commit}; \
+         SELECT pg_is_in_recovery(), (SELECT version FROM bulklink.part WHERE name = '{}')",
+        lock * 3 / 4,
+        part.name()
+    );
+    let rows = client.simple_query(&text).await.map_err(|error| Failure::of(&error))?;
+    let found = last_row(&rows).unwrap_or_default();
+    // A standby can neither lock nor listen.
+    if found.first().and_then(Option::as_deref) != Some("f") {
+        return Err(Failure::refused("25006"));
+    }
+    if found.get(1) != Some(&Some(part.version().to_string())) {
+        return Err(Failure::refused("VERSION"));
+    }
+    Ok(())
+}
+
+/// A task that drives a connection. It ends with this.
+pub(crate) struct Task(JoinHandle<()>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Task {
+    /// Drives a connection. Notifications go to `hear`, which is dropped when it ends.
+    pub(crate) fn spawn(
+        mut wire: Wire,
+        mut hear: impl FnMut(&str) + Send + 'static,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
+        Task(tokio::spawn(async move {
+            // In one task: so what the connection and the commands tell has one order.
+            let listen = poll_fn(|context| {
+                loop {
+                    match wire.poll_message(context) {
+                        Poll::Ready(Some(Ok(AsyncMessage::Notification(message)))) => hear(message.payload()),
+                        Poll::Ready(Some(Ok(_))) => {}
+                        Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
+                        Poll::Pending => return Poll::Pending,
+                    }
+                }
+            });
+            select(listen, pin!(work)).await;
+        }))
+    }
+}
+
+/// A connection that runs commands on the rows of a part. It ends with this.
+pub(crate) struct Session<R: Rows> {
+    jobs: mpsc::UnboundedSender<Job<R>>,
+    _task: Task,
+}
+
+impl<R: Rows> Session<R> {
+    /// Begins to run commands. Notifications go to `hear`, which is dropped when the session ends.
+    pub(crate) fn start(
+        (client, wire): (Client, Wire),
+        statements: Statements,
+        rows: R,
+        hear: impl FnMut(&str) + Send + 'static,
+    ) -> Self {
+        let (jobs, queue) = mpsc::unbounded_channel();
+        let worker = Worker { client, statements, jobs: queue, rows };
+        Session { jobs, _task: Task::spawn(wire, hear, worker.run()) }
+    }
+
+    /// Returns whether it has ended.
+    #[cfg(feature = "breaker")]
+    pub(crate) fn is_over(&self) -> bool {
+        self.jobs.is_closed()
+    }
+
+    /// Runs a command. It may take effect after the future was dropped.
+    pub(crate) async fn run(&self, name: &Name, command: R::Command) -> Result<R::Answer, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        let job = Job { name: name.clone(), command, answer };
+        self.jobs.send(job).map_err(|_| StoreError::Unreachable)?;
+        answered.await.unwrap_or(Err(StoreError::Unreachable))
+    }
+}
