@@ -119,7 +119,7 @@ impl Statements {
                  LEFT JOIN (SELECT data FROM bulklink.{table} WHERE name = $1{lock}) AS t ON true"
             )
         };
-        // Writes and tells others, unless one of them has ended: its session has let go of its lock.
+        // Writes and tells others, unless one of them has ended: its session has freed its lock.
         let publish = |write: &str, end: &str| {
             format!(
                 "WITH dead AS MATERIALIZED \

@@ -75,8 +75,8 @@ impl<R: Platform> Pair<R> {
         Self([Member::new(runtime, first, limit, lease).await, Member::new(runtime, second, limit, lease).await])
     }
 
-    /// Loads both processes with clients that call, hold their slot and let it go, until `faults` have
-    /// happened, and counts how many hold one at the same time.
+    /// Loads both processes with clients that call, hold their slot and let it go, until `faults`
+    /// have happened, and counts how many hold one at the same time.
     pub async fn load(&self, clients: usize, faults: impl AsyncFnOnce(&Load)) -> Load {
         let load = Load::default();
         let clients = join_all((0..clients).map(|at| load.client(&self.0[at % 2].bulkhead)));
@@ -126,8 +126,8 @@ impl Load {
         }
     }
 
-    /// Lets time pass, and then until a call is admitted: faults that happen faster than a busy machine
-    /// can connect would let none run.
+    /// Lets time pass, and then waits until a call is admitted: with faults that happen faster than
+    /// a busy machine can connect, none would be.
     pub async fn goes_on(&self, time: Duration) {
         pass(time).await;
         let before = self.admitted.load(Ordering::SeqCst);
