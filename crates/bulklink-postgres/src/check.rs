@@ -1,4 +1,4 @@
-//! Whether a database has what is needed.
+//! Whether a database has the tables and rights of a part.
 
 use bulklink_fleet::StoreError;
 
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::schema::{Part, Table};
 use crate::server::Server;
 
-/// What a look at a database has found.
+/// The result of a look at a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Check {
@@ -15,7 +15,7 @@ pub enum Check {
     Complete,
     /// A table, a column or a right is missing: set up again, or grant it.
     Incomplete {
-        /// What is missing, for people.
+        /// The missing tables, columns and rights, for people.
         missing: Vec<String>,
     },
     /// The database has another version of the tables, or is a standby.

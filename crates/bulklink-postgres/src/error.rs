@@ -1,4 +1,4 @@
-//! What the users of a store are told of failures.
+//! Failures as the users of a store see them.
 
 use bulklink_fleet::StoreError;
 

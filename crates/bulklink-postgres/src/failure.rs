@@ -10,7 +10,7 @@ use tokio_postgres::error::{DbError, Severity};
 /// Why statements were not run, or perhaps not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// There is no connection, or it has ended: what was on the way may have happened.
+    /// There is no connection, or it has ended: statements on the way may have happened.
     Lost,
     /// The server did not answer in time.
     TimedOut,

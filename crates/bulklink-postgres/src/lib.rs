@@ -1,7 +1,7 @@
 //! One limit for a fleet of processes, on PostgreSQL (14 or later), where there is no Redis.
 //!
-//! [`PostgresStore`] is the [`LeaseStore`] of a fleet, on tokio. It does what the store on Redis
-//! does, more slowly: a command takes two round trips, and the server writes it to its disk.
+//! [`PostgresStore`] is the [`LeaseStore`] of a fleet, on tokio. It is as the store on
+//! Redis, but slower: a command takes two round trips, and the server writes it to its disk.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,14 +23,14 @@
 //! Nothing is created at run time: an administrator calls [`PostgresStore::set_up`] once, or runs
 //! [`Part::statements`], and then gives each service its rights by [`Part::grants`].
 //!
-//! # What the server must be
+//! # Requirements of the server
 //!
 //! - Each process has one connection to the primary, for as long as it runs. A pooler such as
 //!   `PgBouncer` may be between only in its mode `session`.
 //! - A name is a row, and each command locks it. A process that stops with a lock loses its
 //!   connection: see [`PostgresStoreBuilder::lock_timeout`].
 //! - After a crash, after a standby was promoted and in a restored backup, nothing is granted until
-//!   all leases of before are known or over: an unlogged table tells.
+//!   all leases of before are known or over: an unlogged table shows it.
 
 #![forbid(unsafe_code)]
 

@@ -30,7 +30,7 @@ pub(crate) struct Table {
 
 const PART: Table = Table { name: "part", rights: &["SELECT"], columns: "name version" };
 
-/// What is common to all parts.
+/// The tables of all parts.
 const COMMON: &str = "\
 CREATE SCHEMA IF NOT EXISTS bulklink;
 CREATE TABLE IF NOT EXISTS bulklink.part (
@@ -137,7 +137,7 @@ pub fn set_up_statements(parts: &[Part], roles: &[&str]) -> String {
     format!("BEGIN;\nSELECT pg_advisory_xact_lock(7158103424927);\n{texts}COMMIT;\n")
 }
 
-/// Creates what is missing and gives rights, whole or not at all.
+/// Creates missing tables and gives rights, whole or not at all.
 pub(crate) async fn set_up(server: &Server, parts: &[Part], roles: &[&str]) -> Result<(), Failure> {
     let text = set_up_statements(parts, roles);
     let (client, mut wire) = server.connect("bulklink setup").await?;

@@ -37,7 +37,7 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What a URL and the settings beside it say.
+/// A URL, and the settings beside it.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) config: Result<Config, InvalidStore>,
@@ -115,7 +115,7 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// Returns what the server sends without being asked, and at last the end.
+    /// Returns the next message that the server sends without a question, and at last the end.
     pub(crate) fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<AsyncMessage, Error>>> {
         match self {
             Wire::Plain(connection) => connection.poll_message(context),

@@ -32,7 +32,7 @@ pub(crate) struct Behaviour {
 pub(crate) async fn begin<R: Rows>(client: &Client, behaviour: Behaviour) -> Result<(), Failure> {
     let (part, lock) = (R::PART, behaviour.lock_timeout.as_millis().clamp(2, 1_000_000_000));
     let commit = if behaviour.is_durable {
-        // Other settings than `off` may say more than `on`.
+        // Other settings than `off` may demand more than `on`.
         "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
     } else {
         "SET synchronous_commit = off"
@@ -73,7 +73,7 @@ impl Task {
         work: impl Future<Output = ()> + Send + 'static,
     ) -> Self {
         Task(tokio::spawn(async move {
-            // In one task: so what the connection and the commands tell has one order.
+            // In one task, so that the news of the connection and of the commands have one order.
             let listen = poll_fn(|context| {
                 loop {
                     match wire.poll_message(context) {

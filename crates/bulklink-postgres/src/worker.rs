@@ -35,7 +35,7 @@ pub(crate) trait Rows: Send + Sync + 'static {
     /// Its answer.
     type Answer: Send;
 
-    /// What this process learns of it, beside the answers.
+    /// News for this process, beside the answers.
     type Told: Send;
 
     /// Whether a command only reads, as a rule.
@@ -55,12 +55,12 @@ pub(crate) trait Rows: Send + Sync + 'static {
         commands: impl Iterator<Item = &'a Self::Command>,
     ) -> Result<Done<Self>, StoreError>;
 
-    /// Takes what this process learns, once the commands have taken effect. Returns whether their
+    /// Takes the news, once the commands have taken effect. Returns whether their
     /// answers still matter.
     fn committed(&self, name: &Name, told: Self::Told) -> bool;
 }
 
-/// What came of commands.
+/// The result of commands.
 pub(crate) struct Done<R: Rows + ?Sized> {
     /// The text of the row then. `None` if it must not have one.
     pub(crate) text: Option<String>,
@@ -69,7 +69,7 @@ pub(crate) struct Done<R: Rows + ?Sized> {
     pub(crate) notices: Notices,
 }
 
-/// What others are told.
+/// Messages to other processes.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     /// The locks that the sessions of the links hold to which messages go.
@@ -89,7 +89,7 @@ pub(crate) struct Job<R: Rows> {
 /// The connection is of no more use.
 pub(crate) struct End;
 
-/// What a transaction came to.
+/// The result of a transaction.
 enum Tried<R: Rows> {
     /// The commands have taken effect.
     Done(Done<R>),
@@ -119,7 +119,7 @@ impl Statements {
                  LEFT JOIN (SELECT data FROM bulklink.{table} WHERE name = $1{lock}) AS t ON true"
             )
         };
-        // Writes and tells others, unless one of them has ended: its session has freed its lock.
+        // Writes and notifies others, unless one of them has ended: its session has freed its lock.
         let publish = |write: &str, end: &str| {
             format!(
                 "WITH dead AS MATERIALIZED \
@@ -228,7 +228,7 @@ impl<R: Rows> Worker<R> {
         match self.apply(batch, &found, dead) {
             Ok((done, Some(text))) => self.write(name, found.get::<_, Option<&str>>(0).is_none(), &text, done).await,
             Ok((done, None)) => {
-                // What was read is all there is to answer.
+                // The row stays as it is.
                 client.batch_execute("COMMIT").await.map_err(|_| End)?;
                 Ok(Tried::Done(done))
             }
@@ -236,7 +236,7 @@ impl<R: Rows> Worker<R> {
         }
     }
 
-    /// Applies commands to what was found. Returns the text that must be written, if any.
+    /// Applies commands to the row that was found. Returns the text that must be written, if any.
     fn apply(
         &self,
         batch: &[Job<R>],
@@ -269,7 +269,7 @@ impl<R: Rows> Worker<R> {
                 Err(error) => (Err(error), vec![], committed),
             }
         };
-        // What was not committed has not happened; but a connection that has ended tells nothing.
+        // Without a commit, nothing has happened; but if the connection has ended, that is unknown.
         match (written, committed) {
             (Ok(1), Ok(())) => Ok(Tried::Done(done)),
             (Ok(_), Ok(())) => Ok(Tried::Again(dead)),

@@ -38,7 +38,7 @@ impl Rows for Circuits {
     ) -> Result<Done<Self>, StoreError> {
         let now = instant(now);
         let known = text.map(Record::of_text);
-        // Others are told also of a circuit that replaces a malformed one.
+        // A circuit that replaces a malformed one is a transition too.
         let is_malformed = known == Some(None);
         let mut record = known.flatten().unwrap_or_else(|| Record::in_place_of(text.unwrap_or_default(), now));
         let mut told = Some(record.generation()).filter(|_| !is_malformed);

@@ -19,7 +19,7 @@ use crate::server::Server;
 use crate::session::{Behaviour, Session, begin};
 use crate::worker::{NOW, Rows, Statements};
 
-/// How long an answer may take, unless the store is told.
+/// How long an answer may take, unless the store has another limit.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The circuits in a database, on tokio; returned by
@@ -100,7 +100,7 @@ impl PostgresCircuits {
             return Ok(session);
         }
         let (client, mut wire) = self.server.connect("bulklink circuits").await?;
-        // What was answered may be lost in a crash of the server: no operation waits for its disk.
+        // A crash of the server may lose the last operations: none waits for its disk.
         let behaviour = Behaviour { lock_timeout: self.timeout * 4 / 5, is_durable: false };
         let prepare = async {
             begin::<Circuits>(&client, behaviour).await?;

@@ -12,7 +12,7 @@ use crate::schema::last_row;
 use crate::session::{Behaviour, begin};
 use crate::worker::Statements;
 
-/// What a connection has learned.
+/// The results of the first statements.
 pub(crate) struct Hello {
     pub(crate) me: Me,
     pub(crate) facts: Facts,

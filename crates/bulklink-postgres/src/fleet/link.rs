@@ -103,7 +103,7 @@ impl PostgresLink {
     }
 }
 
-/// Says that the link has ended, however its task does.
+/// Ends the link, however its task ends.
 struct Ending(Arc<Shared>);
 
 impl Drop for Ending {

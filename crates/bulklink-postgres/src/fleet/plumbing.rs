@@ -29,13 +29,13 @@ impl Rows {
         self.text.as_deref().map_or_else(|| Ok(Row::default()), Row::decode).ok()
     }
 
-    /// Returns what the row has, or `None` if it is malformed.
+    /// Returns the allocator of the row, or `None` if it is malformed.
     pub fn allocator(&self) -> Option<Allocator> {
         self.row().map(|row| row.allocator)
     }
 
     /// Applies a statement of a process that listens, by a link with this key. Returns its answer,
-    /// the notices for the process itself, and how many others were told.
+    /// the notices for the process itself, and the number of those for others.
     pub fn apply(
         &mut self,
         now: ServerTime,

@@ -1,6 +1,6 @@
 //! The row of one name: what an [`Allocator`] has, and which processes listen.
 //!
-//! It is a text of lines, so that people can read it too. Each line begins with what it is:
+//! It is a text of lines, so that people can read it too. Each line begins with its kind:
 //!
 //! | line | content |
 //! | --- | --- |
@@ -59,7 +59,7 @@ impl Row {
         Some(text)
     }
 
-    /// Reads the text of a row. It never panics, and neither does any step on what it returns.
+    /// Reads the text of a row. It never panics, and neither does any step on the row.
     pub(crate) fn decode(text: &str) -> Result<Self, Malformed> {
         let mut lines = text.lines();
         if lines.next() != Some(VERSION) {

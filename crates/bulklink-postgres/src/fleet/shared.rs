@@ -1,4 +1,4 @@
-//! What a link and its task share: the receiver, and the names that it listens to.
+//! The part of a link that its task shares: the receiver, and the names that it listens to.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use bulklink_fleet::{Name, ProcessId, Receiver};
 
 /// The receiver of a link.
 ///
-/// Only the link's task tells, so what it does later is told later.
+/// Only the link's task delivers, so notices arrive in the order of its steps.
 pub(crate) struct Shared {
     process: ProcessId,
     state: Mutex<State>,
@@ -33,12 +33,12 @@ impl Shared {
         self.lock().receiver.is_none()
     }
 
-    /// Tells of this name from now on.
+    /// Delivers notices of this name from now on.
     pub(crate) fn listen(&self, name: &Name) {
         self.lock().names.insert(name.clone());
     }
 
-    /// Tells of this name no more.
+    /// Delivers no more notices of this name.
     pub(crate) fn forget(&self, name: &Name) {
         self.lock().names.remove(name);
     }
@@ -47,7 +47,7 @@ impl Shared {
         self.lock().names.contains(name)
     }
 
-    /// Tells a notice. The receiver may drop the link, so no lock is held.
+    /// Delivers a notice. The receiver may drop the link, so no lock is held.
     pub(crate) fn tell(&self, name: &Name, notice: Notice) {
         let receiver = {
             let state = self.lock();
@@ -58,15 +58,15 @@ impl Shared {
         }
     }
 
-    /// The server has sent a message on the link's channel. Others may send there too: what has
-    /// another form is ignored.
+    /// The server has sent a message on the link's channel. Others may send there too:
+    /// messages of another form are ignored.
     pub(crate) fn receive(&self, message: &str) {
         let Some((name, text)) = message.split_once(' ') else { return };
         let (Ok(name), Some(notice)) = (name.parse(), Notice::of_text(self.process, text)) else { return };
         self.tell(&name, notice);
     }
 
-    /// The link has ended: its receiver is told so once, after all notices.
+    /// The link has ended: its receiver learns it once, after all notices.
     pub(crate) fn end(&self) {
         let receiver = self.lock().receiver.take();
         if let Some(receiver) = receiver {
@@ -74,7 +74,7 @@ impl Shared {
         }
     }
 
-    /// The link was dropped: its receiver is told nothing more.
+    /// The link was dropped: its receiver gets nothing more.
     pub(crate) fn close(&self) {
         drop(self.lock().receiver.take());
     }

@@ -92,7 +92,7 @@ pub(crate) struct Applied {
 impl Row {
     /// Applies commands of one process, one after the other.
     ///
-    /// `listens` says whether the process is told of this name. Links in `dead` have ended.
+    /// `listens`: the process gets notices of this name. Links in `dead` have ended.
     pub(crate) fn apply<'a>(
         &mut self,
         now: ServerTime,

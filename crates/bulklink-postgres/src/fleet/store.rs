@@ -15,11 +15,11 @@ use crate::schema::{self, Part};
 use crate::server::{Server, Settings};
 use crate::session::Behaviour;
 
-/// How long a connection may take, unless the builder is told.
+/// How long a connection may take, unless the builder has another limit.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a command waits for a row, unless the builder is told: less than the time after which a
-/// fleet gives a connection up.
+/// How long a command waits for a row, unless the builder has another limit: less than the time
+/// after which a fleet gives a connection up.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// A server of PostgreSQL (14 or later), on tokio.
@@ -195,7 +195,7 @@ impl PostgresStoreBuilder {
     /// Whether the server has written each command to its disk before it answers, which is the
     /// default; by the session's `synchronous_commit`.
     ///
-    /// Without it, a crash of the server loses what the last moments have changed. As after every
+    /// Without it, a crash of the server loses the changes of the last moments. As after every
     /// crash, nothing is granted then until all leases of before are known or over, and the next
     /// token is larger than those that were lost, as far as the server's clock does not go back.
     pub fn durable(mut self, is_durable: bool) -> Self {
