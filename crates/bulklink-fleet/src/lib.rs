@@ -6,7 +6,7 @@
 //!
 //! - [`Fleet`] is the part of one process, and [`Fleet::share`] shares the limit of a bulkhead;
 //! - [`share`] has the machines of server and process, and the protocol, as plain values;
-//! - [`LeaseStore`] and [`Link`] are what a store implements, such as `bulklink-redis`;
+//! - [`LeaseStore`] and [`Link`] are for stores to implement, such as `bulklink-redis`;
 //! - [`MemoryStore`] is one for tests.
 //!
 //! With the feature `circuits`, processes also share the circuits of `bulklink-breaker`: see

@@ -1,4 +1,4 @@
-//! What a store implements: it carries commands and notices, and decides nothing.
+//! The interface of stores: they carry commands and notices, and decide nothing.
 
 use std::error::Error;
 use std::fmt;
@@ -61,7 +61,7 @@ pub trait Link: Send + Sync + 'static {
     fn look(&self, name: &Name) -> impl Future<Output = Result<Option<share::Status>, StoreError>> + Send;
 }
 
-/// What a link knows of the server that has a name.
+/// The facts that a link knows about the server of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Server {
     /// The run of the server program. `None` if it cannot be learned.
@@ -79,7 +79,8 @@ pub struct Session {
     pub process: Arc<str>,
 }
 
-/// Takes what a link receives without being asked. Calls must be short, and must not block.
+/// Takes notices, which a link receives without a question. Calls must be short, and must not
+/// block.
 pub trait Receiver: Send + Sync + 'static {
     /// A notice about the share of `name`.
     fn notice(&self, name: &Name, notice: Notice);

@@ -31,7 +31,7 @@ type Commands<'a> = Vec<Pin<Box<dyn Future<Output = Done> + Send + 'a>>>;
 
 /// A command that has ended.
 struct Done {
-    /// The breaker whose command it was. `None` if that was dropped before.
+    /// The breaker of the command. `None` if it was dropped before.
     id: Option<u64>,
     /// How many answers had come when it was sent.
     sent_after: u64,
@@ -48,7 +48,7 @@ struct Connection {
     left: VecDeque<Left>,
     /// How many answers have come.
     answers: u64,
-    /// The breaker whose command had no answer, if none has come since.
+    /// The breaker with a command without an answer, if none has come since.
     silent: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ fn take_done(commands: &mut Commands<'_>, context: &mut Context<'_>) -> Vec<Done
     done
 }
 
-/// What the task and the handle share.
+/// The state that the task and the handle share.
 pub(super) struct Hub<S> {
     pub(super) store: S,
     pub(super) namespace: Namespace,
@@ -97,7 +97,7 @@ impl<S: CircuitStore> Hub<S> {
     pub(super) async fn run<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>) {
         let driving = Driving(Arc::clone(&self));
         let task = pin!(self.drive(runtime, keep));
-        // Dropped before the task, whose answers find the circuits without a store then.
+        // Dropped before the task, so its answers find the circuits without a store.
         let _driving = driving;
         task.await;
     }
@@ -140,7 +140,7 @@ impl<S: CircuitStore> Hub<S> {
             let mut commands = Commands::new();
             let Err(error) = self.serve(&runtime, &keep, &mut commands, &mut turn, &mut pauses).await else { return };
             self.lose_all(&error);
-            // Not dropped: each gives back what it could not tell.
+            // Not dropped: each gives back its outcomes.
             poll_fn(|context| {
                 take_done(&mut commands, context);
                 if commands.is_empty() { Poll::Ready(()) } else { Poll::Pending }
@@ -181,7 +181,7 @@ impl<S: CircuitStore> Hub<S> {
             state.ready.insert(id);
         }
         loop {
-            // Looked at first: what a breaker has left is there before it lets go of the task.
+            // Looked at first: a breaker leaves its outcomes before it lets go of the task.
             let is_over = keep.strong_count() == 0;
             state.left.extend(self.needs.take_left());
             if is_over && state.left.is_empty() && commands.is_empty() {
@@ -278,7 +278,7 @@ impl<S: CircuitStore> Hub<S> {
         silent.is_some_and(|other| other != id) || self.lock().len() == 1
     }
 
-    /// Sends what a breaker that was dropped had yet to send.
+    /// Sends the last commands of a breaker that was dropped.
     async fn deliver<R: Runtime<Sleep: Send>>(&self, runtime: &R, left: Left) -> Result<(), StoreError> {
         let Rest { forced, reports } = left.rest;
         if let Some(force) = forced {

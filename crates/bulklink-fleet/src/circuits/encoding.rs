@@ -12,7 +12,7 @@ use crate::{Name, StoreError};
 /// three counts, successes, failures and running probes.
 const ROW: usize = 10;
 
-/// How long a list says that settings differ: longer than processes take to load a row again.
+/// How long a list shows that settings differ: longer than processes take to load a row again.
 pub const DIFFER: Duration = Duration::from_secs(60);
 
 /// The text of a probe: 16 digits.

@@ -1,4 +1,4 @@
-//! A breaker whose circuit is shared: its replica under a lock, and the calls that wait for it.
+//! A breaker with a shared circuit: its replica under a lock, and the calls that wait for it.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,7 +16,7 @@ use super::replica::{Answer, AskId, Replica, Verdicts, Work};
 use super::signal::{Keep, Left};
 use crate::{Name, StoreError};
 
-/// What a breaker and the task share. The breaker's lock is taken before this one's.
+/// The state that a breaker and the task share. The breaker's lock is taken before this one's.
 pub(super) struct Member {
     /// The number of the breaker.
     id: u64,

@@ -13,7 +13,7 @@ pub mod numbers;
 /// A circuit as a store keeps it, for the crates of stores. It may change in any release.
 #[doc(hidden)]
 pub mod record;
-/// What a process knows of a shared circuit. For tests: it may change in any release.
+/// The knowledge of a process about a shared circuit. For tests: it may change in any release.
 #[doc(hidden)]
 pub mod replica;
 mod signal;
@@ -73,14 +73,14 @@ struct Options {
 /// # }
 /// ```
 ///
-/// # What is exact, and what is not
+/// # Guarantees, and their limits
 ///
-/// - The store lets through as many probes as the settings say, of all processes together.
+/// - The store lets through as many probes as the settings allow, of all processes together.
 /// - It counts each outcome at most once. One that is being sent when the connection ends may be
 ///   lost.
 /// - Outcomes from while the store is out of reach are not reported once they are older than a
 ///   second, except those that have opened the circuit, until its cool-down is over.
-/// - A process that loses the store sends its own probes, as many as the settings say, those that
+/// - A process that loses the store sends its own probes, as many as the settings allow, those that
 ///   the store let through before among them.
 /// - Commands of one circuit go one after the other, and those of up to 16 circuits at the same
 ///   time. Further ones wait for their turn.
@@ -116,8 +116,8 @@ impl<S: CircuitStore> Circuits<S> {
         CircuitsBuilder { store, runtime, namespace: None, options }
     }
 
-    /// Builds a breaker whose circuit is shared under its label. It works immediately, by the calls
-    /// of this process alone until the store has answered.
+    /// Builds a breaker with a circuit that is shared under its label. It works immediately, by the
+    /// calls of this process alone until the store has answered.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What needs the one task of all circuits, and what is left to it.
+//! Circuits that need the one task of all, and the last commands that are left to it.
 
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use super::replica::Rest;
 use crate::Name;
 use crate::signal::Signal;
 
-/// What a breaker that was dropped had yet to send.
+/// The last commands of a breaker that was dropped.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) name: Name,

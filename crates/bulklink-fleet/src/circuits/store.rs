@@ -1,4 +1,4 @@
-//! Where processes share circuits: what a store implements, and the values that it carries.
+//! Stores on which processes share circuits, and the values that they carry.
 //!
 //! A store keeps one row for each [`Name`], and does the steps of a
 //! [`Circuit`](bulklink_breaker::Circuit) on the server's clock, each whole or not at all. It
@@ -9,7 +9,7 @@
 //!   made again never has a generation from before.
 //! - A row that cannot be read is replaced by a closed one in a new generation.
 //! - Each operation brings the settings of its process. If the row was used with others before, it
-//!   is changed to these first, and [`Row::settings_differ`] says so.
+//!   is changed to these first, and [`Row::settings_differ`] shows it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -167,7 +167,7 @@ pub struct Change {
     pub row: Row,
 }
 
-/// What a server knows of a circuit.
+/// The knowledge of a server about a circuit.
 ///
 /// Times are from when the server answered, by its clock: no time of another clock is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +189,7 @@ pub struct Row {
     pub probe_successes: u32,
     /// The probes that have failed since then.
     pub probe_failures: u32,
-    /// The probes that have not ended, and whose lease has not passed.
+    /// The probes that have not ended, within their lease.
     pub probes: u32,
     /// Whether the last operation before this one had other settings. In a
     /// [list](CircuitStore::list): whether that was so for any operation of the last minute.
@@ -197,7 +197,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// What a circuit shows at `now`.
+    /// Returns the row of a circuit at `now`.
     #[must_use]
     pub fn of(view: &View, now: Instant) -> Self {
         Row {
@@ -264,7 +264,7 @@ pub struct Reported {
     pub row: Row,
 }
 
-/// What a circuit is changed to by hand.
+/// The state to which a circuit is changed by hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Force {
     /// Open, until it is closed by hand.

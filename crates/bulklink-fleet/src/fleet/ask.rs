@@ -1,4 +1,4 @@
-//! What a caller asks the store for, beside the statements of its process.
+//! Commands of callers to the store, beside the statements of their process.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::reply::Reply;
 use crate::share::Status;
 use crate::{StoreError, Version};
 
-/// A command whose answer a caller awaits.
+/// A command with an answer that a caller awaits.
 pub(super) enum Ask {
     /// Changes the limit, if its version is still the expected one.
     Resize { limit: u32, expected: Version, reply: Arc<Reply<Result<(), ResizeError>>> },
@@ -15,7 +15,7 @@ pub(super) enum Ask {
     Look { reply: Arc<Reply<Result<Option<Status>, StoreError>>> },
 }
 
-/// What is dropped on its way may have had its effect.
+/// A command that is dropped on its way may have had its effect.
 impl Drop for Ask {
     fn drop(&mut self) {
         self.answer_with(StoreError::Unreachable);

@@ -1,4 +1,4 @@
-//! What a process is called, and why there is no fleet.
+//! The names of a process, and the errors of building a fleet.
 
 use std::error::Error;
 use std::fmt;
@@ -78,7 +78,7 @@ pub(super) fn program() -> String {
     format!("{name}-{}", std::process::id())
 }
 
-/// Replaces what is not printable ASCII, and shortens the text.
+/// Replaces all but printable ASCII, and shortens the text.
 pub(super) fn printable(text: &str) -> String {
     let printable = |char: char| if char.is_ascii_graphic() { char } else { '_' };
     let text: String = text.trim().chars().take(100).map(printable).collect();

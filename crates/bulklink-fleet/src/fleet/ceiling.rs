@@ -22,7 +22,8 @@ pub const UNAVAILABLE: &str = "fleet (unavailable)";
 /// nothing is granted until all that can be in use is known.
 pub const RECOVERING: &str = "fleet (recovering)";
 
-/// The store refuses what the process declares: see [`ShareStatus`](super::ShareStatus::refusal).
+/// The store refuses the declaration of the process: see
+/// [`ShareStatus`](super::ShareStatus::refusal).
 pub const REFUSED: &str = "fleet (refused)";
 
 /// The process has left the fleet.

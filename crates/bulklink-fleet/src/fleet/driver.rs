@@ -41,7 +41,7 @@ impl Drop for Abandon {
     }
 }
 
-/// What a link receives without being asked.
+/// Messages that a link receives without a question.
 struct Inbox<R> {
     hub: Weak<Hub>,
     clock: R,
@@ -122,7 +122,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
     }
 }
 
-/// What the task keeps from one connection to the next.
+/// The state of the task from one connection to the next.
 struct Desk<R: Runtime> {
     hub: Arc<Hub>,
     runtime: R,
@@ -132,7 +132,7 @@ struct Desk<R: Runtime> {
     sleep: Option<(Instant, Pin<Box<R::Sleep>>)>,
 }
 
-/// One connection, and what is on its way there.
+/// One connection, and the commands on the way.
 struct Wire<L> {
     link: Arc<L>,
     flights: FuturesUnordered<BoxFuture<'static, (u64, u64, Landing)>>,

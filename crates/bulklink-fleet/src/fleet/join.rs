@@ -232,7 +232,7 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     }
 }
 
-/// Gives up a share whose `connect` has failed or was dropped.
+/// Gives up a share after its `connect` has failed or was dropped.
 struct Joining(Option<Arc<Seat>>);
 
 impl Drop for Joining {

@@ -18,7 +18,7 @@ use crate::share::{Decision, Demand, LimitRefusal, Notice, Policy, Refusal, Repl
 use crate::signal::Signal;
 use crate::{Link, Name, RunId, Server, StoreError, Token, Version};
 
-/// A share, and what it needs.
+/// A share, and its surroundings.
 pub(super) struct Seat {
     pub(super) number: u64,
     pub(super) name: Name,
@@ -32,7 +32,7 @@ pub(super) struct Seat {
     state: Mutex<State>,
 }
 
-/// What the task does after a look.
+/// The work of the task after a look.
 pub(super) struct Looked {
     pub(super) statement: Option<Statement>,
     pub(super) next: Option<Instant>,
@@ -413,7 +413,7 @@ impl Seat {
         self.show(Instant::EPOCH);
     }
 
-    /// Looks for what a task waits for.
+    /// Looks for the event that a task waits for.
     pub(super) fn poll<T>(&self, context: &Context<'_>, find: impl FnOnce(&Standing, u64) -> Option<T>) -> Poll<T> {
         let waker = context.waker().clone();
         let (found, unused) = {

@@ -1,4 +1,4 @@
-//! What a share is at: its machines, its connection, and what is to be done with it.
+//! The state of a share: its machines, its connection, and its pending work.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -44,11 +44,11 @@ pub(super) enum Contact {
     Listening(Server, Instant),
 }
 
-/// What a share is at, under the lock of its seat.
+/// The state of a share, under the lock of its seat.
 pub(super) struct State {
     pub(super) share: Share,
     pub(super) policy: Policy,
-    /// What was looked at when a statement was sent: the policy has not seen it.
+    /// The load when a statement was sent: the policy has not seen it.
     pub(super) seen: Load,
     pub(super) contact: Contact,
     pub(super) error: Option<StoreError>,
@@ -67,7 +67,7 @@ pub(super) struct State {
     /// How often a lease has ended while units were in use.
     pub(super) lost: u64,
     pub(super) wakers: Vec<Waker>,
-    /// What is to be asked on the connection.
+    /// Commands that wait for the connection.
     pub(super) asks: VecDeque<Ask>,
     /// The name of the ceiling.
     pub(super) shown: &'static str,
@@ -141,7 +141,7 @@ impl State {
         self.is_idle() && self.idle_since.is_some_and(|since| now >= since.saturating_add(REST))
     }
 
-    /// Keeps only what is in use.
+    /// Keeps only the units in use.
     pub(super) fn withdraw(&mut self, now: Instant) -> Decision {
         let demand = Demand { keep: self.in_use, need: self.in_use, ..Demand::default() };
         // More can be in use than can be kept: after the end of a lease.
