@@ -29,9 +29,9 @@ impl Kind {
         match self {
             Kind::Ours => "Bulklink",
             Kind::Postgres => "on PostgreSQL",
-            Kind::Polling => "HSET+HLEN",
+            Kind::Polling => "as HawkAPI",
             Kind::Broadcast => "broadcast, all retry",
-            Kind::Latch => "broadcast, one a process retries",
+            Kind::Latch => "as Redisson",
         }
     }
 
