@@ -13,6 +13,7 @@ mod connections;
 mod scripts;
 mod wire;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +76,7 @@ impl RedisCircuits {
     pub(crate) fn new(info: ConnectionInfo, connect_timeout: Duration) -> Self {
         RedisCircuits {
             connections: Arc::new(Connections::new(info, connect_timeout)),
-            scripts: Arc::new(Scripts::new(str::to_owned)),
+            scripts: Arc::new(Scripts::new(Cow::Borrowed)),
             timeout: ANSWER_TIMEOUT,
             clock: None,
         }
@@ -92,7 +93,7 @@ impl RedisCircuits {
     #[doc(hidden)]
     #[must_use]
     pub fn with_clock(self, key: &str) -> Self {
-        let changed = |text: &str| text.replace("call('TIME')", "call('LRANGE', KEYS[2], 0, 1)");
+        let changed = |text: &str| text.replace("call('TIME')", "call('LRANGE', KEYS[2], 0, 1)").into();
         RedisCircuits { scripts: Arc::new(Scripts::new(changed)), clock: Some(key.to_owned()), ..self }
     }
 

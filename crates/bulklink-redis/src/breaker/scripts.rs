@@ -1,6 +1,8 @@
 //! The scripts of circuits, one for each operation.
 
-use redis::Script;
+use std::borrow::Cow;
+
+use crate::scripts::Source;
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +16,8 @@ pub(super) enum Operation {
     Read,
 }
 
-/// The texts of all scripts, and their hashes.
-pub(super) struct Scripts([Text; 6]);
-
-pub(super) struct Text {
-    pub(super) text: String,
-    pub(super) hash: String,
-}
+/// All scripts.
+pub(super) struct Scripts([Source; 6]);
 
 macro_rules! text {
     ($flags:literal, $part:literal) => {
@@ -30,7 +27,7 @@ macro_rules! text {
 
 impl Scripts {
     /// The scripts as `changed` returns them.
-    pub(super) fn new(changed: impl Fn(&str) -> String) -> Self {
+    pub(super) fn new(changed: impl Fn(&'static str) -> Cow<'static, str>) -> Self {
         // Rows are few and small. While memory is full, a circuit must still open.
         let texts = [
             text!("allow-oom", "load"),
@@ -40,13 +37,10 @@ impl Scripts {
             text!("allow-oom", "force"),
             text!("no-writes", "list"),
         ];
-        Scripts(texts.map(|text| {
-            let text = changed(text);
-            Text { hash: Script::new(&text).get_hash().to_owned(), text }
-        }))
+        Scripts(texts.map(|text| Source::new(changed(text))))
     }
 
-    pub(super) fn get(&self, operation: Operation) -> &Text {
+    pub(super) fn get(&self, operation: Operation) -> &Source {
         &self.0[operation as usize]
     }
 }
