@@ -46,18 +46,24 @@ impl Connections {
     ) -> Result<Value, StoreError> {
         let address = self.lock().routes.get(name).cloned();
         let mut node = self.node(address.as_deref()).await?;
+        let mut is_asking = false;
         for _ in 0..TRIES {
-            let reply = node.call(script, arguments, Some(timeout)).await;
+            let reply = node.call(script, arguments, Some(timeout), is_asking).await;
             if reply.is_err() {
                 self.forget(&node);
             }
             let reply = reply?;
             let Some(error) = error_of(&reply) else { return Ok(reply) };
-            if let Some(address) = route::of(error) {
+            let moved = route::moved(error);
+            if let Some(address) = moved.or_else(|| route::asked(error)) {
                 let info = route::redirected(&node.info, address).ok_or(StoreError::Malformed)?;
                 let address = info.addr().to_string();
                 node = self.connect(info).await?;
-                self.lock().routes.insert(name.clone(), address);
+                is_asking = moved.is_none();
+                // Until its slot has moved, a name has its old place.
+                if !is_asking {
+                    self.lock().routes.insert(name.clone(), address);
+                }
             } else {
                 // Another server may have what this one has no more.
                 if matches!(error.code(), "READONLY" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING") {

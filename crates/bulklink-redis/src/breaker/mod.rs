@@ -5,8 +5,9 @@
 //!
 //! # Rights
 //!
-//! Beside those of a bulkhead, the user of a service needs `+subscribe` and `+publish`; to list
-//! circuits, also `+scan` and `+cluster|slots`.
+//! Beside those of a bulkhead, the user of a service needs `+subscribe` and `+publish`; on a
+//! cluster, `+asking`, or operations are refused while their slot moves; to list circuits, also
+//! `+scan` and `+cluster|slots`.
 
 mod changes;
 mod connections;

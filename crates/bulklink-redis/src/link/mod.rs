@@ -121,7 +121,7 @@ impl RedisLink {
                     self.shared.set_route(name, &node, true)?;
                     return Ok(node.server);
                 }
-                Value::ServerError(error) => match route::of(error) {
+                Value::ServerError(error) => match route::moved(error) {
                     // What was heard there may be told after the answers from elsewhere.
                     Some(_) if is_listened => return Err(StoreError::Unreachable),
                     Some(address) => node = self.follow(&node, address).await?,
@@ -159,10 +159,10 @@ impl RedisLink {
         arguments.extend(keys);
         arguments.extend(call.arguments);
         for _ in 0..TRIES {
-            let reply = node.call(call.script.source(), &arguments, None).await?;
+            let reply = node.call(call.script.source(), &arguments, None, false).await?;
             self.shared.check()?;
             let Some(error) = error_of(&reply) else { return Ok(reply) };
-            let address = route::of(error).ok_or_else(|| of_server(error))?;
+            let address = route::moved(error).ok_or_else(|| of_server(error))?;
             // A name that has moved ends the link: its notices come from its old node. Otherwise,
             // the server has refused the command, so it may be sent again: no other statement of
             // this process is on the way.

@@ -91,14 +91,16 @@ impl Node {
     /// the server is a reply.
     ///
     /// The script is loaded if the server lacks it, or sent whole if the user must not load it. A
-    /// call of a script that is missing has had no effect.
+    /// call of a script that is missing has had no effect. If it is asking, the server also answers
+    /// for a slot that is being moved to it.
     pub(crate) async fn call(
         &self,
         script: &Source,
         arguments: &[String],
         timeout: Option<Duration>,
+        is_asking: bool,
     ) -> Result<Value, StoreError> {
-        let mut reply = self.call_by(Way::Hash, script, arguments, timeout).await?;
+        let mut reply = self.call_by(Way::Hash, script, arguments, timeout, is_asking).await?;
         for way in [Way::Loaded, Way::Text] {
             if error_of(&reply).is_none_or(|error| error.code() != "NOSCRIPT") {
                 break;
@@ -107,7 +109,7 @@ impl Node {
             if self.life.is_over() {
                 return Err(StoreError::Unreachable);
             }
-            reply = self.call_by(way, script, arguments, timeout).await?;
+            reply = self.call_by(way, script, arguments, timeout, is_asking).await?;
         }
         Ok(reply)
     }
@@ -118,14 +120,24 @@ impl Node {
         script: &Source,
         arguments: &[String],
         timeout: Option<Duration>,
+        is_asking: bool,
     ) -> Result<Value, StoreError> {
         let mut pipeline = Pipeline::new();
         if way == Way::Loaded {
             pipeline.cmd("SCRIPT").arg("LOAD").arg(&*script.text);
         }
+        if is_asking {
+            pipeline.cmd("ASKING");
+        }
         let (command, text) = if way == Way::Text { ("EVAL", &*script.text) } else { ("EVALSHA", &*script.hash) };
         pipeline.cmd(command).arg(text).arg(arguments);
-        self.send_all(&pipeline, timeout).await?.pop().ok_or(StoreError::Malformed)
+        let mut replies = self.send_all(&pipeline, timeout).await?;
+        let reply = replies.pop().ok_or(StoreError::Malformed)?;
+        // Without the right to ask, an error only leads back to the server that has the slot.
+        match replies.pop() {
+            Some(refusal @ Value::ServerError(_)) if is_asking && error_of(&reply).is_some() => Ok(refusal),
+            _ => Ok(reply),
+        }
     }
 
     /// Sends a command. It takes its place among the others when this future is first polled.
