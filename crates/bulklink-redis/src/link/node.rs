@@ -82,7 +82,7 @@ impl Node {
         if error_of(about).is_none() {
             let about = text_of(about).ok_or(StoreError::Malformed)?;
             self.server = server(about)?;
-            self.is_cluster = field(about, "redis_mode") != Some("standalone");
+            self.is_cluster = is_cluster(about);
         }
         Ok(())
     }
@@ -259,6 +259,11 @@ fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
 }
 
+/// Whether slots can move. Valkey has another name for its mode since version 8.
+fn is_cluster(info: &str) -> bool {
+    field(info, "redis_mode").or_else(|| field(info, "server_mode")) != Some("standalone")
+}
+
 /// Reads what INFO says.
 fn server(info: &str) -> Result<Server, StoreError> {
     let major = field(info, "redis_version").and_then(|version| version.split('.').next()?.parse::<u32>().ok());
@@ -302,6 +307,15 @@ mod tests {
         assert_eq!(server("run_id:zz\nuptime_in_seconds:-1"), Ok(Server::default()));
         assert_eq!(server("run_id:0123\u{e9}"), Ok(Server::default()));
         assert_eq!(server("redis_version:6.2.1\r\n"), Err(refused("UNSUPPORTED")));
+    }
+
+    #[test]
+    fn the_mode_of_a_server_has_two_names() {
+        for name in ["redis_mode", "server_mode"] {
+            assert!(!is_cluster(&format!("# Server\r\n{name}:standalone\r\n")), "{name}");
+            assert!(is_cluster(&format!("# Server\r\n{name}:cluster\r\n")), "{name}");
+        }
+        assert!(is_cluster(""));
     }
 
     #[test]
