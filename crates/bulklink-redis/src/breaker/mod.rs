@@ -3,6 +3,10 @@
 //! A circuit is one hash, and lives beside the bulkhead of the same name. Each operation is one
 //! script, on the server's clock. Transitions are published with the whole row.
 //!
+//! On a cluster, a circuit is followed where its slot has moved (`MOVED`) and while it is being
+//! moved (`ASK`). An operation is sent again only if it was refused. Sentinel is not supported:
+//! [`RedisStore`](crate::RedisStore#clusters-and-failover) says what to use instead.
+//!
 //! # Rights
 //!
 //! Beside those of a bulkhead, the user of a service needs `+subscribe` and `+publish`; on a
