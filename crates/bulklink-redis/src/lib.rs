@@ -24,6 +24,8 @@
 //! `+scan +cluster|slots` is needed too; and for another database than 0, `+select`.
 //!
 //! A server should have the policy `noeviction`. On a cluster, each name lives on one node.
+//! Sentinel is not supported: [`RedisStore`](RedisStore#clusters-and-failover) says what is, and
+//! what to use instead.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,24 @@
 //! The scripts that the server runs, each whole or not at all. User data is in the keys and
 //! arguments only, never in a text.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// One of the scripts.
+/// A script.
+pub(crate) struct Source {
+    pub(crate) text: Cow<'static, str>,
+    /// The SHA-1 of the text, by which EVALSHA calls it.
+    pub(crate) hash: String,
+}
+
+impl Source {
+    pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Self {
+        let text = text.into();
+        Source { hash: redis::Script::new(&text).get_hash().to_owned(), text }
+    }
+}
+
+/// One of the scripts of shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Script {
     /// Takes the statement of a process about its share.
@@ -22,20 +37,20 @@ impl Script {
     /// All of them, in the order of their declaration.
     pub const ALL: [Script; 3] = [Script::Sync, Script::Resize, Script::Look];
 
-    /// The text that the server loads.
-    pub fn text(self) -> &'static str {
-        match self {
-            Script::Sync => text!("lib", "sync"),
-            Script::Resize => text!("lib", "resize"),
-            Script::Look => text!("look"),
-        }
+    pub(crate) fn source(self) -> &'static Source {
+        static SOURCES: OnceLock<[Source; 3]> = OnceLock::new();
+        let sources = || [text!("lib", "sync"), text!("lib", "resize"), text!("look")].map(Source::new);
+        &SOURCES.get_or_init(sources)[self as usize]
     }
 
-    /// The SHA-1 of the text, by which EVALSHA calls it.
+    /// The text that the server loads.
+    pub fn text(self) -> &'static str {
+        &self.source().text
+    }
+
+    /// The SHA-1 of the text.
     pub fn hash(self) -> &'static str {
-        static HASHES: OnceLock<[String; 3]> = OnceLock::new();
-        let hash = |script: Script| redis::Script::new(script.text()).get_hash().to_owned();
-        &HASHES.get_or_init(|| Script::ALL.map(hash))[self as usize]
+        &self.source().hash
     }
 }
 

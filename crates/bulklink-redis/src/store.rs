@@ -23,7 +23,25 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// - `valkey://…` and `valkeys://…`, which mean the same as these two,
 /// - `unix:///path[?db=database&user=user&pass=password]`.
 ///
-/// Any node of a cluster may be named: the others are found through it.
+/// # Clusters and failover
+///
+/// | servers | shares | circuits |
+/// | --- | --- | --- |
+/// | a primary, with or without replicas | its address | its address |
+/// | a cluster: a slot has moved (`MOVED`) | the link ends, and the next one finds the name | the name is followed |
+/// | a cluster: a slot is being moved (`ASK`, `TRYAGAIN`) | statements are refused until it has moved: processes have the units that they had, for a lease | the name is followed (`ASK`), if the user has `+asking` |
+/// | Sentinel | not supported | not supported |
+///
+/// Any node of a cluster may be named: the others are found through it. New connections begin
+/// there, so it should be an address that several nodes have.
+///
+/// No Sentinel is asked which server is the primary. Instead, the URL names an address that leads
+/// to the primary, also after a failover: a name in DNS or an address of the network that a script
+/// of Sentinel (`client-reconfig-script`) moves, a proxy that asks each server for its role, or the
+/// primary endpoint of a hosted service. A cluster fails over by itself. A server that is demoted
+/// must end the connections of its clients. Sentinel makes it do so; after `REPLICAOF` by hand, it
+/// needs `CLIENT KILL TYPE normal` and `CLIENT KILL TYPE pubsub`. Otherwise, shares keep their
+/// connection, and their statements are refused with the code `READONLY`.
 ///
 /// ```
 /// use bulklink_redis::RedisStore;

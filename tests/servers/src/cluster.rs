@@ -73,6 +73,17 @@ impl Cluster {
     ///
     /// Panics if a node refuses.
     pub fn move_slot_of(&self, key: &str, to: usize) {
+        self.begin_move_of(key, to);
+        self.end_move_of(key, to);
+    }
+
+    /// Moves all keys in the slot of a key to a node. The slot itself stays where it is: for what
+    /// it lacks, its node refers to the other one.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a node refuses.
+    pub fn begin_move_of(&self, key: &str, to: usize) {
         let (source, target) = (&self.nodes[self.owner_of(key)], &self.nodes[to]);
         let [from_id, to_id] = [source, target].map(|node| node.call(&["CLUSTER", "MYID"]).text());
         let slot = &*source.call(&["CLUSTER", "KEYSLOT", key]).text();
@@ -92,6 +103,17 @@ impl Cluster {
             migrate.extend(keys.iter().map(String::as_str));
             done(source, &migrate);
         }
+    }
+
+    /// Moves the slot of a key to the node that has its keys.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a node refuses.
+    pub fn end_move_of(&self, key: &str, to: usize) {
+        let target = &self.nodes[to];
+        let to_id = target.call(&["CLUSTER", "MYID"]).text();
+        let slot = &*target.call(&["CLUSTER", "KEYSLOT", key]).text();
         // The target first, so that a node always owns the slot.
         let others = self.nodes.iter().filter(|node| !std::ptr::eq(*node, target));
         for node in [target].into_iter().chain(others) {

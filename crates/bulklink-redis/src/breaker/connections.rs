@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bulklink_fleet::{Name, StoreError};
-use redis::{ConnectionInfo, Pipeline, Value};
+use redis::{ConnectionInfo, Value};
 
-use super::scripts::Text;
 use crate::error::{of_server, refused};
 use crate::link::TRIES;
 use crate::link::node::{Node, Purpose, error_of};
 use crate::link::route;
+use crate::scripts::Source;
 
 /// The connections of a store.
 pub(super) struct Connections {
@@ -27,16 +27,6 @@ struct State {
     routes: HashMap<Name, String>,
 }
 
-/// How a script is called.
-#[derive(Clone, Copy, PartialEq)]
-enum Way {
-    Hash,
-    /// By its hash, just after it was loaded.
-    Loaded,
-    /// By its text: the user must not load scripts.
-    Text,
-}
-
 impl Connections {
     pub(super) fn new(info: ConnectionInfo, connect_timeout: Duration) -> Self {
         Connections { info, connect_timeout, state: Mutex::default() }
@@ -50,23 +40,30 @@ impl Connections {
     pub(super) async fn call(
         &self,
         name: &Name,
-        script: &Text,
+        script: &Source,
         timeout: Duration,
         arguments: &[String],
     ) -> Result<Value, StoreError> {
         let address = self.lock().routes.get(name).cloned();
         let mut node = self.node(address.as_deref()).await?;
-        let mut way = Way::Hash;
+        let mut is_asking = false;
         for _ in 0..TRIES {
-            let reply = self.send(&node, script, way, timeout, arguments).await?;
+            let reply = node.call(script, arguments, Some(timeout), is_asking).await;
+            if reply.is_err() {
+                self.forget(&node);
+            }
+            let reply = reply?;
             let Some(error) = error_of(&reply) else { return Ok(reply) };
-            if error.code() == "NOSCRIPT" {
-                way = if way == Way::Hash { Way::Loaded } else { Way::Text };
-            } else if let Some(address) = route::of(error) {
+            let moved = route::moved(error);
+            if let Some(address) = moved.or_else(|| route::asked(error)) {
                 let info = route::redirected(&node.info, address).ok_or(StoreError::Malformed)?;
                 let address = info.addr().to_string();
                 node = self.connect(info).await?;
-                self.lock().routes.insert(name.clone(), address);
+                is_asking = moved.is_none();
+                // Until its slot has moved, a name has its old place.
+                if !is_asking {
+                    self.lock().routes.insert(name.clone(), address);
+                }
             } else {
                 // Another server may have what this one has no more.
                 if matches!(error.code(), "READONLY" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING") {
@@ -76,27 +73,6 @@ impl Connections {
             }
         }
         Err(refused("MOVED"))
-    }
-
-    async fn send(
-        &self,
-        node: &Arc<Node>,
-        script: &Text,
-        way: Way,
-        timeout: Duration,
-        arguments: &[String],
-    ) -> Result<Value, StoreError> {
-        let mut pipeline = Pipeline::new();
-        if way == Way::Loaded {
-            pipeline.cmd("SCRIPT").arg("LOAD").arg(&script.text);
-        }
-        let (command, text) = if way == Way::Text { ("EVAL", &script.text) } else { ("EVALSHA", &script.hash) };
-        pipeline.cmd(command).arg(text).arg(arguments);
-        let replies = node.send_all(&pipeline, Some(timeout)).await;
-        if replies.is_err() {
-            self.forget(node);
-        }
-        replies?.pop().ok_or(StoreError::Malformed)
     }
 
     /// The connection to an address, or to the one that the store's URL names.

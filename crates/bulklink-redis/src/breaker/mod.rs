@@ -3,16 +3,22 @@
 //! A circuit is one hash, and lives beside the bulkhead of the same name. Each operation is one
 //! script, on the server's clock. Transitions are published with the whole row.
 //!
+//! On a cluster, a circuit is followed where its slot has moved (`MOVED`) and while it is being
+//! moved (`ASK`). An operation is sent again only if it was refused. Sentinel is not supported:
+//! [`RedisStore`](crate::RedisStore#clusters-and-failover) says what to use instead.
+//!
 //! # Rights
 //!
-//! Beside those of a bulkhead, the user of a service needs `+subscribe` and `+publish`; to list
-//! circuits, also `+scan` and `+cluster|slots`.
+//! Beside those of a bulkhead, the user of a service needs `+subscribe` and `+publish`; on a
+//! cluster, `+asking`, or operations are refused while their slot moves; to list circuits, also
+//! `+scan` and `+cluster|slots`.
 
 mod changes;
 mod connections;
 mod scripts;
 mod wire;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,7 +79,7 @@ impl RedisCircuits {
     pub(crate) fn new(info: ConnectionInfo, connect_timeout: Duration) -> Self {
         RedisCircuits {
             connections: Arc::new(Connections::new(info, connect_timeout)),
-            scripts: Arc::new(Scripts::new(str::to_owned)),
+            scripts: Arc::new(Scripts::new(Cow::Borrowed)),
             timeout: ANSWER_TIMEOUT,
             clock: None,
         }
@@ -90,7 +96,7 @@ impl RedisCircuits {
     #[doc(hidden)]
     #[must_use]
     pub fn with_clock(self, key: &str) -> Self {
-        let changed = |text: &str| text.replace("call('TIME')", "call('LRANGE', KEYS[2], 0, 1)");
+        let changed = |text: &str| text.replace("call('TIME')", "call('LRANGE', KEYS[2], 0, 1)").into();
         RedisCircuits { scripts: Arc::new(Scripts::new(changed)), clock: Some(key.to_owned()), ..self }
     }
 

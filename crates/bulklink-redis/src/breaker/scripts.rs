@@ -1,5 +1,9 @@
 //! The scripts of circuits, one for each operation.
 
+use std::borrow::Cow;
+
+use crate::scripts::Source;
+
 /// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Script {
@@ -12,13 +16,8 @@ pub(super) enum Script {
     Read,
 }
 
-/// The texts of all scripts, and their hashes.
-pub(super) struct Scripts([Text; 6]);
-
-pub(super) struct Text {
-    pub(super) text: String,
-    pub(super) hash: String,
-}
+/// All scripts.
+pub(super) struct Scripts([Source; 6]);
 
 macro_rules! text {
     ($flags:literal, $part:literal) => {
@@ -28,7 +27,7 @@ macro_rules! text {
 
 impl Scripts {
     /// The scripts as `changed` returns them.
-    pub(super) fn new(changed: impl Fn(&str) -> String) -> Self {
+    pub(super) fn new(changed: impl Fn(&'static str) -> Cow<'static, str>) -> Self {
         // Rows are few and small. While memory is full, a circuit must still open.
         let texts = [
             text!("allow-oom", "load"),
@@ -38,13 +37,10 @@ impl Scripts {
             text!("allow-oom", "force"),
             text!("no-writes", "list"),
         ];
-        Scripts(texts.map(|text| {
-            let text = changed(text);
-            Text { hash: redis::Script::new(&text).get_hash().to_owned(), text }
-        }))
+        Scripts(texts.map(|text| Source::new(changed(text))))
     }
 
-    pub(super) fn get(&self, script: Script) -> &Text {
+    pub(super) fn get(&self, script: Script) -> &Source {
         &self.0[script as usize]
     }
 }

@@ -13,16 +13,15 @@ use std::time::Duration;
 
 use bulklink_fleet::share::{self, Allocator, LimitRefusal, Statement};
 use bulklink_fleet::{Link, Name, ProcessId, Receiver, Server, Session, StoreError, Version};
-use redis::{Cmd, ConnectionInfo, Pipeline, PushKind, Value, cmd};
+use redis::{ConnectionInfo, PushKind, Value, cmd};
 
-use self::node::{Hearer, Node, Purpose, Scripts, error_of, text_of};
+use self::node::{Hearer, Node, Purpose, error_of, text_of};
 use self::shared::{Route, Shared};
 use crate::error::{of_server, refused};
 use crate::keys::Keys;
-use crate::scripts::Script;
 use crate::{decode, encode};
 
-/// How often a command follows a redirection, and how often a script is loaded for it.
+/// How many servers a command is sent to, as redirections lead it.
 pub(crate) const TRIES: usize = 4;
 
 /// A connection to Redis or Valkey, made by a [`RedisStore`](crate::RedisStore).
@@ -122,7 +121,7 @@ impl RedisLink {
                     self.shared.set_route(name, &node, true)?;
                     return Ok(node.server);
                 }
-                Value::ServerError(error) => match route::of(error) {
+                Value::ServerError(error) => match route::moved(error) {
                     // What was heard there may be told after the answers from elsewhere.
                     Some(_) if is_listened => return Err(StoreError::Unreachable),
                     Some(address) => node = self.follow(&node, address).await?,
@@ -155,44 +154,25 @@ impl RedisLink {
 
     async fn run(&self, name: &Name, call: encode::Call) -> Result<Value, StoreError> {
         let Route { mut node, is_listened } = self.shared.route(name)?;
-        let encode::Call { script, arguments } = call;
-        let call = Call { script, keys: Keys::new(name).all(), arguments };
-        let mut reply = node.send(&call.command(node.scripts)).await?;
+        let keys = Keys::new(name).all();
+        let mut arguments = vec![keys.len().to_string()];
+        arguments.extend(keys);
+        arguments.extend(call.arguments);
         for _ in 0..TRIES {
+            let reply = node.call(call.script.source(), &arguments, None, false).await?;
             self.shared.check()?;
-            let Value::ServerError(error) = &reply else { return Ok(reply) };
-            let is_missing = error.code() == "NOSCRIPT" && node.scripts == Scripts::Loaded;
-            let moved = route::of(error);
-            if !is_missing && moved.is_none() {
-                return Err(of_server(error));
-            }
+            let Some(error) = error_of(&reply) else { return Ok(reply) };
+            let address = route::moved(error).ok_or_else(|| of_server(error))?;
             // A name that has moved ends the link: its notices come from its old node. Otherwise,
             // the server has refused the command, so it may be sent again: no other statement of
             // this process is on the way.
-            if moved.is_some() && is_listened {
+            if is_listened {
                 return Err(StoreError::Unreachable);
             }
-            if let Some(address) = moved {
-                node = self.follow(&node, address).await?;
-                self.shared.set_route(name, &node, false)?;
-                reply = node.send(&call.command(node.scripts)).await?;
-            } else {
-                reply = self.load_and_send(&node, &call).await?;
-            }
+            node = self.follow(&node, address).await?;
+            self.shared.set_route(name, &node, false)?;
         }
-        match error_of(&reply) {
-            Some(error) => Err(of_server(error)),
-            None => Ok(reply),
-        }
-    }
-
-    /// Loads the script that is missing on the server, and calls it.
-    async fn load_and_send(&self, node: &Node, call: &Call) -> Result<Value, StoreError> {
-        let mut pipeline = Pipeline::new();
-        pipeline.cmd("SCRIPT").arg("LOAD").arg(call.script.text());
-        pipeline.add_command(call.command(node.scripts));
-        let mut replies = node.send_all(&pipeline, None).await?;
-        replies.pop().ok_or(StoreError::Malformed)
+        Err(refused("MOVED"))
     }
 }
 
@@ -225,27 +205,5 @@ impl Link for RedisLink {
         let (now, Some(texts)) = state else { return Ok(None) };
         let allocator = Allocator::of_texts(&texts).ok_or_else(|| refused("MALFORMED"))?;
         Ok(allocator.status(now))
-    }
-}
-
-/// The call of a script.
-struct Call {
-    script: Script,
-    keys: [String; 4],
-    arguments: Vec<String>,
-}
-
-impl Call {
-    fn command(&self, scripts: Scripts) -> Cmd {
-        let mut command = match scripts {
-            Scripts::Loaded | Scripts::Foreign => cmd("EVALSHA"),
-            Scripts::Texts => cmd("EVAL"),
-        };
-        match scripts {
-            Scripts::Loaded | Scripts::Foreign => command.arg(self.script.hash()),
-            Scripts::Texts => command.arg(self.script.text()),
-        };
-        command.arg(self.keys.len()).arg(&self.keys[..]).arg(&self.arguments);
-        command
     }
 }

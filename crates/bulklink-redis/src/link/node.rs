@@ -8,8 +8,8 @@ use bulklink_fleet::{RunId, Server, StoreError};
 use redis::aio::{AsyncPushSender, MultiplexedConnection, SendError};
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, PushInfo, PushKind, Value};
 
-use crate::error::{of_connection, of_server, refused};
-use crate::scripts::Script;
+use crate::error::{of_connection, refused};
+use crate::scripts::Source;
 
 /// More commands than a process can have on the way. A queue that is full would let commands pass
 /// each other: a place in it is given to tasks in order, but used by them in any.
@@ -23,19 +23,17 @@ pub(crate) struct Node {
     pub(crate) server: Server,
     /// Slots can move to another node, which ends subscriptions.
     pub(crate) is_cluster: bool,
-    pub(crate) scripts: Scripts,
     pub(crate) life: Arc<Life>,
 }
 
-/// How scripts are called, by the rights of the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scripts {
-    /// By their hash; they are loaded.
+/// How a script is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Hash,
+    /// By its hash, just after it was loaded.
     Loaded,
-    /// By their text: the user must not load them.
-    Texts,
-    /// By their hash: another process has to load them.
-    Foreign,
+    /// By its text: the user must not load scripts.
+    Text,
 }
 
 /// What a new connection is for.
@@ -67,43 +65,79 @@ impl Node {
             connecting.await.map_err(|error| of_connection(&error))?
         };
         let address = address(info.addr());
-        let (server, scripts) = (Server::default(), Scripts::Loaded);
-        let mut node = Node { connection, address, info, server, is_cluster: true, scripts, life };
+        let mut node = Node { connection, address, info, server: Server::default(), is_cluster: true, life };
         if let Purpose::Commands(process) = purpose {
             node.introduce(process, timeout).await?;
         }
         Ok(node)
     }
 
-    /// Gives the connection a name, asks about the server, and loads all scripts.
+    /// Gives the connection a name, and asks about the server.
     async fn introduce(&mut self, process: &str, timeout: Duration) -> Result<(), StoreError> {
         let mut pipeline = Pipeline::new();
         pipeline.cmd("CLIENT").arg("SETNAME").arg(visible(process)).cmd("INFO").arg("server");
-        for script in Script::ALL {
-            pipeline.cmd("SCRIPT").arg("LOAD").arg(script.text());
-        }
         let replies = self.send_all(&pipeline, Some(timeout)).await?;
-        let [_, about, loads @ ..] = &replies[..] else { return Err(StoreError::Malformed) };
+        let [Value::Okay | Value::ServerError(_), about] = &replies[..] else { return Err(StoreError::Malformed) };
         // Without the right to ask, the run and the age stay unknown.
-        if let Some(about) = text_of(about) {
+        if error_of(about).is_none() {
+            let about = text_of(about).ok_or(StoreError::Malformed)?;
             self.server = server(about)?;
-            self.is_cluster = field(about, "redis_mode") != Some("standalone");
+            self.is_cluster = is_cluster(about);
         }
-        self.scripts = match loads.iter().find_map(error_of) {
-            None if loads.iter().map(text_of).eq(Script::ALL.map(|script| Some(script.hash()))) => Scripts::Loaded,
-            None => return Err(StoreError::Malformed),
-            // It is forbidden, or not known by this name.
-            Some(error) if matches!(error.code(), "NOPERM" | "ERR") => self.scripts_without_loading(timeout).await?,
-            Some(error) => return Err(of_server(error)),
-        };
         Ok(())
     }
 
-    async fn scripts_without_loading(&self, timeout: Duration) -> Result<Scripts, StoreError> {
+    /// Calls a script with the number of its keys, the keys, and the other arguments. An error of
+    /// the server is a reply.
+    ///
+    /// The script is loaded if the server lacks it, or sent whole if the user must not load it. A
+    /// call of a script that is missing has had no effect. If it is asking, the server also answers
+    /// for a slot that is being moved to it.
+    pub(crate) async fn call(
+        &self,
+        script: &Source,
+        arguments: &[String],
+        timeout: Option<Duration>,
+        is_asking: bool,
+    ) -> Result<Value, StoreError> {
+        let mut reply = self.call_by(Way::Hash, script, arguments, timeout, is_asking).await?;
+        for way in [Way::Loaded, Way::Text] {
+            if error_of(&reply).is_none_or(|error| error.code() != "NOSCRIPT") {
+                break;
+            }
+            // On a link that has ended, the reply may be that of another command.
+            if self.life.is_over() {
+                return Err(StoreError::Unreachable);
+            }
+            reply = self.call_by(way, script, arguments, timeout, is_asking).await?;
+        }
+        Ok(reply)
+    }
+
+    async fn call_by(
+        &self,
+        way: Way,
+        script: &Source,
+        arguments: &[String],
+        timeout: Option<Duration>,
+        is_asking: bool,
+    ) -> Result<Value, StoreError> {
         let mut pipeline = Pipeline::new();
-        pipeline.cmd("EVAL").arg("return 1").arg(0);
-        let replies = self.send_all(&pipeline, Some(timeout)).await?;
-        Ok(if replies.iter().any(|reply| error_of(reply).is_some()) { Scripts::Foreign } else { Scripts::Texts })
+        if way == Way::Loaded {
+            pipeline.cmd("SCRIPT").arg("LOAD").arg(&*script.text);
+        }
+        if is_asking {
+            pipeline.cmd("ASKING");
+        }
+        let (command, text) = if way == Way::Text { ("EVAL", &*script.text) } else { ("EVALSHA", &*script.hash) };
+        pipeline.cmd(command).arg(text).arg(arguments);
+        let mut replies = self.send_all(&pipeline, timeout).await?;
+        let reply = replies.pop().ok_or(StoreError::Malformed)?;
+        // Without the right to ask, an error only leads back to the server that has the slot.
+        match replies.pop() {
+            Some(refusal @ Value::ServerError(_)) if is_asking && error_of(&reply).is_some() => Ok(refusal),
+            _ => Ok(reply),
+        }
     }
 
     /// Sends a command. It takes its place among the others when this future is first polled.
@@ -198,14 +232,13 @@ impl Life {
         self.0.compare_exchange(Self::NEW, Self::PART, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Returns whether the connection is over.
-    #[cfg(feature = "breaker")]
+    /// Returns whether the connection or its link is over.
     pub(crate) fn is_over(&self) -> bool {
         self.0.load(Ordering::Acquire) == Self::OVER
     }
 
     /// Returns whether it was a part of its link.
-    fn end(&self) -> bool {
+    pub(crate) fn end(&self) -> bool {
         self.0.swap(Self::OVER, Ordering::AcqRel) == Self::PART
     }
 }
@@ -224,6 +257,11 @@ fn visible(process: &str) -> String {
 /// Returns a field of what INFO says.
 fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+}
+
+/// Whether slots can move. Valkey has another name for its mode since version 8.
+fn is_cluster(info: &str) -> bool {
+    field(info, "redis_mode").or_else(|| field(info, "server_mode")) != Some("standalone")
 }
 
 /// Reads what INFO says.
@@ -269,6 +307,15 @@ mod tests {
         assert_eq!(server("run_id:zz\nuptime_in_seconds:-1"), Ok(Server::default()));
         assert_eq!(server("run_id:0123\u{e9}"), Ok(Server::default()));
         assert_eq!(server("redis_version:6.2.1\r\n"), Err(refused("UNSUPPORTED")));
+    }
+
+    #[test]
+    fn the_mode_of_a_server_has_two_names() {
+        for name in ["redis_mode", "server_mode"] {
+            assert!(!is_cluster(&format!("# Server\r\n{name}:standalone\r\n")), "{name}");
+            assert!(is_cluster(&format!("# Server\r\n{name}:cluster\r\n")), "{name}");
+        }
+        assert!(is_cluster(""));
     }
 
     #[test]

@@ -2,13 +2,20 @@
 
 use redis::{ConnectionAddr, ConnectionInfo, ServerError, ServerErrorKind};
 
-/// The address to which the server redirects the commands of a slot.
-pub(crate) fn of(error: &ServerError) -> Option<&str> {
-    // ASK is for one command while keys are moved, which is over in a moment: it is refused.
-    if error.kind() != Some(ServerErrorKind::Moved) {
-        return None;
-    }
-    error.details()?.split_ascii_whitespace().nth(1)
+/// The address of the server that has a slot now.
+pub(crate) fn moved(error: &ServerError) -> Option<&str> {
+    address(error, ServerErrorKind::Moved)
+}
+
+/// The address of the server that has the key while its slot is being moved there, or that creates
+/// it: of this command only, after ASKING.
+#[cfg(feature = "breaker")]
+pub(crate) fn asked(error: &ServerError) -> Option<&str> {
+    address(error, ServerErrorKind::Ask)
+}
+
+fn address(error: &ServerError, kind: ServerErrorKind) -> Option<&str> {
+    if error.kind() == Some(kind) { error.details()?.split_ascii_whitespace().nth(1) } else { None }
 }
 
 /// How to connect there: with the same credentials, and with TLS if that was used.

@@ -205,6 +205,9 @@ impl State {
     /// Lets go of the connections: they end when nothing is on the way any more. Their tasks own
     /// this state, so they must be dropped outside the lock.
     fn clear(&mut self) -> (Vec<Arc<Node>>, HashMap<Name, Route>) {
+        for node in &self.nodes {
+            node.life.end();
+        }
         (std::mem::take(&mut self.nodes), std::mem::take(&mut self.routes))
     }
 }

@@ -1,14 +1,18 @@
 //! What can happen to a server, and to the connection to it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bulklink_breaker::{Settings, State};
 use bulklink_circuits::outcomes;
 use bulklink_fleet::circuits::{Changes, CircuitStore, Force, Report, Row};
 use bulklink_redis::breaker::RedisCircuits;
-use bulklink_redis::{Namespace, RedisStore, StoreError};
+use bulklink_redis::plumbing::Keys;
+use bulklink_redis::{Name, Namespace, RedisStore, StoreError};
 use bulklink_servers::{Cluster, Data, Proxy, Server, User, require};
+use futures_util::future::{join, join_all};
 
+use crate::fake::{answer, serve};
 use crate::world::{name, runtime};
 
 /// Far more than anything here takes.
@@ -154,6 +158,118 @@ fn a_replica_refuses_until_it_is_promoted() {
         assert_eq!(load(&store).await, Err(StoreError::Refused { code: "READONLY".into() }));
         replica.promote();
         load(&store).await.unwrap();
+    });
+}
+
+/// Names on the first node. Only moves away from it are agreed on at once: the last node has the
+/// largest epoch.
+fn names(cluster: &Cluster) -> impl Iterator<Item = (Name, String)> {
+    let names = (0..).map(|number| name(&format!("n{number}"))).map(|name| (Keys::new(&name).circuit(), name));
+    names.filter(|(key, _)| cluster.owner_of(key) == 0).map(|(key, name)| (name, key))
+}
+
+#[test]
+fn a_circuit_is_found_while_its_slot_moves() {
+    let (cluster, runtime) = (require!(Cluster::start(2)), runtime());
+    let settings = Settings::consecutive(3);
+    runtime.block_on(async {
+        let (store, target) = (patient(&cluster.nodes()[0].url()), &cluster.nodes()[1]);
+        for ((name, key), exists) in names(&cluster).zip([true, false]) {
+            let before = if exists { Some(store.load(&name, &settings).await.unwrap().generation) } else { None };
+            cluster.begin_move_of(&key, 1);
+            target.call(&["SCRIPT", "FLUSH"]);
+            target.call(&["CONFIG", "RESETSTAT"]);
+            let generation = store.load(&name, &settings).await.unwrap().generation;
+            assert!(before.is_none_or(|before| before == generation));
+            let report = Report::Closed { generation, outcomes: outcomes(&settings, "f") };
+            assert!(store.report(&name, &settings, &report).await.unwrap().counted);
+            // The slot is still where it was, so each command begins there.
+            assert_eq!(target.info("errorstat_MOVED"), None);
+            cluster.end_move_of(&key, 1);
+            let moved = store.load(&name, &settings).await.unwrap();
+            assert_eq!((moved.generation, moved.counts.failures), (generation, 1));
+        }
+    });
+}
+
+#[test]
+fn no_report_counts_twice_while_slots_move() {
+    let (cluster, runtime) = (require!(Cluster::start(2)), runtime());
+    let (settings, is_done) = (Settings::consecutive(10_000), AtomicBool::new(false));
+    let store = patient(&cluster.nodes()[0].url());
+    let names: Vec<_> = names(&cluster).take(8).collect();
+    let report = async |name: &Name| {
+        let generation = store.load(name, &settings).await.unwrap().generation;
+        let mut reports = 0;
+        while !is_done.load(Ordering::Relaxed) {
+            let report = Report::Closed { generation, outcomes: outcomes(&settings, "f") };
+            reports += 1;
+            let counts = store.report(name, &settings, &report).await.unwrap().row.counts;
+            assert_eq!(counts.failures, reports);
+        }
+    };
+    let moving = smol::unblock({
+        let keys: Vec<_> = names.iter().map(|(_, key)| key.clone()).collect();
+        move || {
+            let asked = || cluster.nodes()[1].info("cmdstat_asking");
+            for key in keys {
+                let (before, start) = (asked(), Instant::now());
+                cluster.begin_move_of(&key, 1);
+                while asked() == before {
+                    assert!(start.elapsed() < PATIENCE);
+                }
+                cluster.end_move_of(&key, 1);
+            }
+            cluster
+        }
+    });
+    let moving = async {
+        let cluster = moving.await;
+        is_done.store(true, Ordering::Relaxed);
+        cluster
+    };
+    // The nodes run until all reports have their answers.
+    let (_cluster, _) = runtime.block_on(join(moving, join_all(names.iter().map(|(name, _)| report(name)))));
+}
+
+#[test]
+fn a_move_needs_the_right_to_ask() {
+    let mut user = User::service("prod");
+    user.rules += " +publish";
+    let (cluster, runtime) = (require!(Cluster::start(2)), runtime());
+    let key = Keys::new(&name("payments")).circuit();
+    let to = 1 - cluster.owner_of(&key);
+    cluster.begin_move_of(&key, to);
+    let mut load = |rules: &str| {
+        user.rules += rules;
+        for node in cluster.nodes() {
+            let mut words = vec!["ACL", "SETUSER", &user.name, "reset", "on"];
+            let password = format!(">{}", user.password);
+            words.push(&password);
+            words.extend(user.rules.split(' '));
+            assert!(!node.call(&words).is_error());
+        }
+        runtime.block_on(async { load(&patient(&cluster.nodes()[1 - to].url_of(&user))).await })
+    };
+    assert_eq!(load(""), Err(StoreError::Refused { code: "NOPERM".into() }));
+    let generation = load(" +asking").unwrap().generation;
+    cluster.nodes()[to].call(&["SCRIPT", "FLUSH"]);
+    assert_eq!(load(" -script|load +eval").unwrap().generation, generation);
+}
+
+#[test]
+fn an_operation_that_counts_is_not_refused_because_asking_is() {
+    let (server, runtime) = (require!(Server::builder().tcp().start()), runtime());
+    let address = format!("127.0.0.1:{}", server.port());
+    let url = serve(move |words| match &*words[0] {
+        "EVALSHA" => format!("-ASK 1 {address}\r\n").into_bytes(),
+        _ => answer(words),
+    });
+    runtime.block_on(async {
+        let row = load(&patient(&server.url())).await;
+        assert!(row.is_ok());
+        // As it is no node of a cluster, it refuses to be asked, and answers for all slots.
+        assert_eq!(load(&patient(&url)).await, row);
     });
 }
 

@@ -2,6 +2,8 @@
 
 #![cfg(unix)]
 
+#[path = "../link/fake.rs"]
+mod fake;
 mod faults;
 mod rows;
 mod sites;

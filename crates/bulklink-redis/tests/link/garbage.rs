@@ -1,8 +1,12 @@
 //! A server that answers anything.
 
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use bulklink_redis::{Link, RedisStore, StoreError};
+use futures_util::future::poll_immediate;
 
 use crate::fake::{self, serve};
 use crate::world::{Process, Told, at, name, on_both};
@@ -10,6 +14,7 @@ use crate::world::{Process, Told, at, name, on_both};
 on_both! {
     no_handshake_makes_a_link
     no_answer_is_believed
+    a_call_is_not_sent_again_on_a_link_that_has_ended
     a_server_that_is_too_old_is_refused
 }
 
@@ -80,6 +85,31 @@ async fn no_answer_is_believed() {
             assert_eq!(process.ears.ends(), 1, "{shown}");
         }
     }
+}
+
+async fn a_call_is_not_sent_again_on_a_link_that_has_ended() {
+    let (calls, sent) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(2)));
+    let (counted, both_are_sent) = (Arc::clone(&calls), Arc::clone(&sent));
+    let url = serve(move |words| match &*words[0] {
+        "EVALSHA" => match counted.fetch_add(1, Ordering::Relaxed) {
+            0 => vec![],
+            1 => {
+                both_are_sent.wait();
+                // Perhaps the error belongs to the call before, and this one was executed.
+                b"+none\r\n-NOSCRIPT none\r\n".to_vec()
+            }
+            _ => b"-NOSCRIPT none\r\n".to_vec(),
+        },
+        _ => fake::answer(words),
+    });
+    let process = at(&url, 1).await;
+    let names = [name("a"), name("b")];
+    let (mut first, mut second) = (pin!(process.state(&names[0], 0, 1)), pin!(process.state(&names[1], 0, 1)));
+    assert!(poll_immediate(&mut first).await.is_none() && poll_immediate(&mut second).await.is_none());
+    sent.wait();
+    assert_eq!(first.await, Err(StoreError::Malformed));
+    assert_eq!(second.await, Err(StoreError::Unreachable));
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
 async fn a_server_that_is_too_old_is_refused() {
