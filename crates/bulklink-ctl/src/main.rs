@@ -82,7 +82,8 @@
 //!   `weight`, `ticket` (`null` unless it waits), `silent_ms`, `lease_left_ms`, and `served`:
 //!   whether it can be granted units.
 //! - `share resize`: the first three keys and `limit`, `previous_limit`, `version`.
-//! - `share watch`: the object of `list` or `show`, each time; `{"at_ms", "error"}` while that fails.
+//! - `share watch`: the object of `list` or `show`, each time; `{"at_ms", "error"}` while that
+//!   fails.
 //! - `circuit show`: `{"at_ms", "circuits": […]}`, or with a name one circuit and `at_ms`; `circuit
 //!   force`: the circuit. A circuit has the first three keys and `state` (`closed`, `open` or
 //!   `half-open`), `generation`, `forced`, `retry_after_ms` (`null` unless it is open for a time),

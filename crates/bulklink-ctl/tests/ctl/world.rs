@@ -119,7 +119,8 @@ impl<L: Link> Process<L> {
         self.inner.id.to_string()
     }
 
-    /// Listens, and states the units that it keeps and needs of a limit. Returns the units that it has then.
+    /// Listens, and states the units that it keeps and needs of a limit. Returns those that it has
+    /// then.
     pub(crate) fn state(&self, name: &Name, limit: u32, keep: u32, need: u32) -> u32 {
         let mut statement = self.inner.statement(keep, need);
         let declaration = &mut statement.declaration;
