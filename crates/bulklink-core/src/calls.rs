@@ -11,7 +11,7 @@ use crate::histogram::Tally;
 use crate::histogram::{Histogram, SharedCounts};
 use crate::instant::nanos;
 use crate::queue::Uncollected;
-use crate::reserve::ReserveState;
+use crate::reserve::{Call, ReserveState};
 use crate::slab::{Place, Slab, invalid_place};
 use crate::totals::Sum;
 use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Reserve, Snapshot, Ticket};
@@ -72,22 +72,6 @@ pub struct Calls {
     entries: Slab<Call>,
     /// The call of each ticket, by the number of the ticket's place.
     by_ticket: Vec<Option<Place>>,
-}
-
-/// A call that is accounted for by itself.
-#[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) entered: Instant,
-    /// When the whole call is to be over: a call that ends then or later is late. The far future
-    /// for a call without a deadline.
-    pub(crate) end: Instant,
-    pub(crate) waited_nanos: u64,
-    /// What was kept for the operation, if that is why its wait ends.
-    pub(crate) kept_nanos: u64,
-    /// Whether the gate's reserve applied, and not the request's own.
-    pub(crate) by_gate: bool,
-    /// The gate's grant, once there is one.
-    pub(crate) grant: Option<Grant>,
 }
 
 impl Calls {
@@ -474,12 +458,5 @@ impl Calls {
         *finished = finished.wrapping_add(self.split).wrapping_sub(self.merged);
         snapshot.reserve_nanos = self.reserve.nanos();
         snapshot.ended_late = self.ended_late;
-    }
-}
-
-impl Call {
-    /// Returns how long the call has had its slot at `now`.
-    pub(crate) fn hold_nanos(&self, now: Instant) -> u64 {
-        now.nanos_since(self.entered.saturating_add_nanos(self.waited_nanos))
     }
 }

@@ -5,8 +5,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
-use crate::Limits;
-use crate::limits::Field;
+/// The largest value of a limit.
+pub(crate) const LARGEST: usize = i32::MAX as usize;
 
 /// An invalid value. The error names the field and the value; nothing was changed or counted.
 ///
@@ -24,11 +24,32 @@ enum Cause {
 /// takes no memory and none of the code that formats numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Violation {
-    /// The limit must be at least this much, and at most [`Limits::MAX`]; `u32::MAX` means that it
+    /// The limit must be at least this much, and at most [`LARGEST`]; `u32::MAX` means that it
     /// must not be set.
     Limit { field: Field, value: usize, least: u32 },
     /// A cost of `u32::MAX` means that many units or more.
     CostOutOfRange { cost: u32, capacity: u32 },
+}
+
+/// A limit, by its name. Of a word, so that errors are copied by words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Field {
+    Capacity,
+    WaitingRoom,
+    WaitingRoomUnits,
+    WaitLimit,
+}
+
+impl Field {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Field::Capacity => "capacity",
+            Field::WaitingRoom => "waiting_room",
+            Field::WaitingRoomUnits => "waiting_room_units",
+            Field::WaitLimit => "wait_limit",
+        }
+    }
 }
 
 /// A violation in the words of a crate that builds on the gate, or one of the gate's own that was
@@ -128,7 +149,7 @@ impl Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Violation::Limit { value, .. } if value > Limits::MAX => write!(f, "must be at most {}", Limits::MAX),
+            Violation::Limit { value, .. } if value > LARGEST => write!(f, "must be at most {LARGEST}"),
             Violation::Limit { field: Field::WaitLimit, .. } => f.write_str("must be longer than zero"),
             Violation::Limit { least: u32::MAX, value: 1.., .. } => {
                 f.write_str("must not be set without a waiting room")
@@ -213,7 +234,7 @@ mod tests {
                 "waiting_room_units must not be set without a waiting room, got 5",
             ),
             (
-                limit(Field::WaitingRoomUnits, Limits::MAX, u32::MAX),
+                limit(Field::WaitingRoomUnits, LARGEST, u32::MAX),
                 "waiting_room_units must not be set without a waiting room, got 2147483647",
             ),
             (limit(Field::Capacity, 2, 3), "capacity must be at least 3, which a waiter asks for, got 2"),

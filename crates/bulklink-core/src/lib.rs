@@ -105,6 +105,7 @@ mod coarse;
 mod event;
 mod fifo;
 mod gate;
+mod grant;
 #[cfg(feature = "histogram")]
 mod histogram;
 #[cfg(not(feature = "histogram"))]
@@ -131,7 +132,8 @@ pub use calls::Calls;
 pub use event::{Event, EventFilter, EventKind};
 #[cfg(feature = "restriction")]
 pub use gate::Load;
-pub use gate::{Answer, Gate, Grant, ResizeError, Resized, Restriction};
+pub use gate::{Answer, Gate, ResizeError, Resized, Restriction};
+pub use grant::Grant;
 #[cfg(feature = "histogram")]
 pub use histogram::Histogram;
 pub use instant::Instant;

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::invalid::Violation;
+use crate::invalid::{Field, LARGEST, Violation};
 use crate::{InvalidArgument, Occupancy, Request};
 
 /// The limits of a gate: how much may run at the same time, how many requests may wait, and for how
@@ -43,33 +43,12 @@ pub(crate) struct Checked {
     pub(crate) wait_limit: Option<Duration>,
 }
 
-/// A limit, by its name. Of a word, so that errors are copied by words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum Field {
-    Capacity,
-    WaitingRoom,
-    WaitingRoomUnits,
-    WaitLimit,
-}
-
-impl Field {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Field::Capacity => "capacity",
-            Field::WaitingRoom => "waiting_room",
-            Field::WaitingRoomUnits => "waiting_room_units",
-            Field::WaitLimit => "wait_limit",
-        }
-    }
-}
-
 /// No bound on the units that are waited for.
 pub(crate) const UNBOUNDED: u32 = u32::MAX;
 
 impl Limits {
     /// The largest capacity and the largest waiting room: the largest value of 31 bits.
-    pub const MAX: usize = i32::MAX as usize;
+    pub const MAX: usize = LARGEST;
 
     /// Returns the limits of a gate with this capacity and without a waiting room.
     #[must_use]

@@ -2,9 +2,8 @@
 
 use core::time::Duration;
 
-use crate::Instant;
-use crate::calls::Call;
 use crate::instant::nanos;
+use crate::{Grant, Instant};
 
 /// How much time the wait of a call with a [deadline](crate::Request::deadline) must leave to the
 /// operation itself.
@@ -73,6 +72,29 @@ pub(crate) struct ReserveState {
     untaught: Instant,
     /// How many calls had been admitted then.
     admitted: u64,
+}
+
+/// A call that is accounted for by itself.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) entered: Instant,
+    /// When the whole call is to be over: a call that ends then or later is late. The far future
+    /// for a call without a deadline.
+    pub(crate) end: Instant,
+    pub(crate) waited_nanos: u64,
+    /// What was kept for the operation, if that is why its wait ends.
+    pub(crate) kept_nanos: u64,
+    /// Whether the gate's reserve applied, and not the request's own.
+    pub(crate) by_gate: bool,
+    /// The gate's grant, once there is one.
+    pub(crate) grant: Option<Grant>,
+}
+
+impl Call {
+    /// Returns how long the call has had its slot at `now`.
+    pub(crate) fn hold_nanos(&self, now: Instant) -> u64 {
+        now.nanos_since(self.entered.saturating_add_nanos(self.waited_nanos))
+    }
 }
 
 const LEARNT: u64 = 1 << 63;

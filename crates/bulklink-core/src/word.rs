@@ -5,8 +5,7 @@ mod tests;
 
 use core::fmt;
 
-use crate::gate::Grant;
-use crate::{Occupancy, Reason, Rejection, Request};
+use crate::{Grant, Occupancy, Reason, Rejection, Request};
 
 /// A gate's figures in 64 bits, while they fit and no request waits.
 ///

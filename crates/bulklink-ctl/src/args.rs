@@ -1,16 +1,16 @@
-//! The command line and the environment.
+//! The options of all commands, and the environment.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use bulklink_fleet::{Name, Namespace};
+use clap::Args;
+use jiff::SignedDuration;
 
 use crate::failure::Failure;
-use crate::naming::Naming;
 use crate::server::{Kind, Server};
-use crate::{circuit, setup, share};
 
 /// Versions are exact up to here.
 pub(crate) const MAX_VERSION: u64 = 1 << 53;
@@ -20,61 +20,10 @@ The server: redis://[user@]host[:port][/database], rediss:// with TLS, valkey://
 or postgresql://[user@]host[:port][/database] [default: redis://127.0.0.1]. A password in it can be seen in the list \
 of processes";
 
-/// What `--help` ends with.
-const AFTER: &str = "\
-Environment:
-  BULKLINK_REDIS_URL, BULKLINK_POSTGRES_URL
-                           the server, unless --url says it
-  BULKLINK_REDIS_PASSWORD, BULKLINK_POSTGRES_PASSWORD
-                           the password, unless --password-file says it
-  BULKLINK_NAMESPACE       the namespace, unless --namespace says it
-  NO_COLOR                 if it is not empty, no colours
-
-Exit codes:
-  0  done
-  1  no answer: the server is out of reach, or none that this program understands
-  2  the command line or the environment is wrong
-  3  there is no such share or circuit
-  4  the limit has another version than expected, or the circuit another generation
-  5  the server refused, such as for want of rights; or a share in a list cannot be read
-
-Exit codes of circuit check:
-  0  complete
-  1  unusable
-  2  undetermined, or the command line or the environment is wrong
-  3  incomplete";
-
-/// Shows and changes what processes share on Redis, Valkey or PostgreSQL.
-#[derive(Parser)]
-#[command(name = "bulklink-ctl", version, after_help = AFTER)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) task: Task,
-    #[command(flatten)]
-    place: Place,
-}
-
-/// What to do, and with what.
-#[derive(Subcommand)]
-pub(crate) enum Task {
-    /// Lists, shows, watches and resizes the limits that processes share
-    Share {
-        #[command(subcommand)]
-        task: share::Task,
-    },
-    /// Checks, shows and forces the circuits that processes share
-    Circuit {
-        #[command(subcommand)]
-        task: circuit::Task,
-    },
-    /// Creates the tables in PostgreSQL, and gives roles the least rights
-    Setup(setup::Options),
-}
-
-/// Where the server is, and what is common to all commands.
+/// The options of all commands.
 #[derive(Args)]
 #[command(next_help_heading = "Global options")]
-struct Place {
+pub(crate) struct Place {
     // Not a comment for docs, which would make links of it.
     #[arg(long, global = true, help = URL)]
     url: Option<String>,
@@ -92,26 +41,14 @@ struct Place {
     timeout: Duration,
     /// Print JSON: one object on a line
     #[arg(long, global = true)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
-impl Cli {
-    /// Reads the command line.
-    ///
-    /// `Ok(Err(text))` is a text that was asked for, such as the help.
-    pub(crate) fn read() -> Result<Result<Self, clap::Error>, Failure> {
-        let parsed = Self::command().try_get_matches().and_then(|found| Self::from_arg_matches(&found));
-        match parsed {
-            Ok(cli) => Ok(Ok(cli)),
-            Err(help) if !help.use_stderr() => Ok(Err(help)),
-            Err(error) => Err(Failure::usage(one_line(&error))),
-        }
-    }
-
+impl Place {
     /// The server, by the options and the environment.
     pub(crate) fn server(&self) -> Result<Server, Failure> {
-        let Place { password_file, ca, timeout, .. } = &self.place;
-        let (kind, url) = self.place.url()?;
+        let Place { password_file, ca, timeout, .. } = self;
+        let (kind, url) = self.url()?;
         let password = match password_file {
             Some(path) => Some(first_line(path)?),
             None => variable(kind.password())?,
@@ -120,20 +57,21 @@ impl Cli {
         Ok(Server { kind, url, password, certificates: ca.as_ref().map(read).transpose()?, timeout: *timeout })
     }
 
-    /// How names are completed.
-    pub(crate) fn naming(&self) -> Result<Naming, Failure> {
-        match &self.place.namespace {
-            Some(namespace) => Ok(Naming(Some(namespace.clone()))),
-            None => variable("BULKLINK_NAMESPACE").map(Naming),
-        }
+    pub(crate) fn namespace(&self) -> Result<Namespace, Failure> {
+        let text = match &self.namespace {
+            Some(namespace) => Some(namespace.clone()),
+            None => variable("BULKLINK_NAMESPACE")?,
+        };
+        let missing = || Failure::usage("the namespace is missing: --namespace, or BULKLINK_NAMESPACE");
+        let namespace = Namespace::new(&text.ok_or_else(missing)?);
+        namespace.map_err(|error| Failure::usage(format!("the namespace: {error}")))
     }
 
-    pub(crate) fn json(&self) -> bool {
-        self.place.json
+    /// The name of the thing with a label.
+    pub(crate) fn name(&self, thing: &str, label: &str) -> Result<Name, Failure> {
+        Name::new(&self.namespace()?, label).map_err(|error| Failure::usage(format!("the {thing}: {error}")))
     }
-}
 
-impl Place {
     fn url(&self) -> Result<(Kind, String), Failure> {
         if let Some(url) = &self.url {
             return Ok((Kind::of(url), url.clone()));
@@ -166,32 +104,21 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::usage(format!("{} cannot be read: {}", path.display(), error.kind()))
 }
 
-/// Reads a time: a number and `ms`, `s` or `m`.
+/// Reads a time, such as `500ms`, `1.5s` or `1m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let unit_at = text.find(|char: char| char.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let factor = match unit {
-        "ms" => 0.001,
-        "s" => 1.0,
-        "m" => 60.0,
-        _ => return Err("a time has a unit: ms, s or m".to_owned()),
-    };
-    let seconds = number.parse().map_or(0.0, |number: f64| number * factor);
-    if (0.001..=86_400.0).contains(&seconds) {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err("must be between 1ms and a day".to_owned())
-    }
+    let time: SignedDuration = text.parse().map_err(|_| "a time has a unit: ms, s or m")?;
+    let is_allowed = (SignedDuration::from_millis(1)..=SignedDuration::from_hours(24)).contains(&time);
+    if is_allowed { Ok(time.unsigned_abs()) } else { Err("must be between 1ms and a day".to_owned()) }
 }
 
 /// Shortens an error of the command line to one line, without a URL.
-fn one_line(error: &clap::Error) -> String {
+pub(crate) fn one_line(error: &clap::Error) -> String {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "a command is missing; --help lists them".to_owned();
     }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
-    // What follows the first empty line is advice.
+    // The rest after the first empty line is advice.
     let text = text.split("\n\n").next().unwrap_or_default();
     without_urls(text)
 }
@@ -204,7 +131,10 @@ fn without_urls(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::{CommandFactory, Parser};
+
     use super::*;
+    use crate::Cli;
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -213,10 +143,12 @@ mod tests {
 
     #[test]
     fn a_time_has_a_unit_and_a_range() {
-        for (text, millis) in [("1ms", 1), ("500ms", 500), ("2s", 2_000), ("1.5s", 1_500), ("1m", 60_000)] {
+        for (text, millis) in
+            [("1ms", 1), ("500ms", 500), ("2s", 2_000), ("1.5s", 1_500), ("1 s", 1_000), ("1m", 60_000)]
+        {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
-        for text in ["", "1", "s", "-1s", "0s", "0.5ms", "1d", "1 s", "99999m", "NaNs", "infs", "é"] {
+        for text in ["", "1", "s", "-1s", "0s", "0.5ms", "1d", "99999m", "NaNs", "infs", "é"] {
             assert!(duration(text).is_err(), "{text}");
         }
     }

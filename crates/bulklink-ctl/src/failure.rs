@@ -75,7 +75,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What an operator can do about a refusal. Codes of Redis are words that say it.
+/// The remedy for a refusal, or its cause. Codes of Redis are words that say it.
 fn meaning(code: &str) -> Option<&'static str> {
     Some(match code {
         "28P01" | "28000" => "the user or the password is wrong",

@@ -1,5 +1,5 @@
-//! `bulklink-ctl` shows and changes what processes share on Redis, Valkey or PostgreSQL: limits, of
-//! which each process has a share, and circuits. No process needs it.
+//! `bulklink-ctl` shows and changes limits and circuits that processes share on Redis, Valkey or
+//! PostgreSQL. No process needs it.
 //!
 //! ```text
 //! export BULKLINK_REDIS_URL=redis://cache.internal BULKLINK_NAMESPACE=prod
@@ -12,7 +12,7 @@
 //! | command | effect |
 //! | --- | --- |
 //! | `share list` | lists the shared limits of the namespace, or of all with `--all-namespaces` |
-//! | `share show NAME` | shows the limit, its declaration, and what each process has and needs |
+//! | `share show NAME` | shows the limit, its declaration, and the units and the need of each process |
 //! | `share watch [NAME]` | shows one or all of them again every second, or `--every TIME`, until Ctrl-C |
 //! | `share resize NAME LIMIT` | changes the limit, unless its version has changed since it was read; `--expect VERSION` names the version |
 //! | `circuit check` | looks whether the server has all that circuits need; Redis has when it answers |
@@ -34,7 +34,7 @@
 //! The URL names the user: `redis://operator@cache.internal`. The password is in the first line of
 //! the file that `--password-file` names, or in `BULKLINK_REDIS_PASSWORD` or
 //! `BULKLINK_POSTGRES_PASSWORD`. `--ca` demands TLS from PostgreSQL, and so does `sslmode=require`
-//! in the URL. Nothing that is printed contains a password or the URL.
+//! in the URL. No output contains a password or the URL.
 //!
 //! # Rights on Redis
 //!
@@ -82,7 +82,8 @@
 //!   `weight`, `ticket` (`null` unless it waits), `silent_ms`, `lease_left_ms`, and `served`:
 //!   whether it can be granted units.
 //! - `share resize`: the first three keys and `limit`, `previous_limit`, `version`.
-//! - `share watch`: what `list` or `show` prints, each time; `{"at_ms", "error"}` while that fails.
+//! - `share watch`: the object of `list` or `show`, each time; `{"at_ms", "error"}` while that
+//!   fails.
 //! - `circuit show`: `{"at_ms", "circuits": […]}`, or with a name one circuit and `at_ms`; `circuit
 //!   force`: the circuit. A circuit has the first three keys and `state` (`closed`, `open` or
 //!   `half-open`), `generation`, `forced`, `retry_after_ms` (`null` unless it is open for a time),
@@ -100,32 +101,78 @@
 mod args;
 mod circuit;
 mod failure;
-mod naming;
 mod output;
 mod report;
 mod server;
 mod setup;
 mod share;
-mod table;
 mod text;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use args::{Cli, Task};
+use args::Place;
+use clap::{Parser, Subcommand};
 use failure::{Failure, Kind};
 use output::Output;
 use tokio::runtime::Builder;
 
+/// The end of `--help`.
+const AFTER: &str = "\
+Environment:
+  BULKLINK_REDIS_URL, BULKLINK_POSTGRES_URL
+                           the server, unless --url says it
+  BULKLINK_REDIS_PASSWORD, BULKLINK_POSTGRES_PASSWORD
+                           the password, unless --password-file says it
+  BULKLINK_NAMESPACE       the namespace, unless --namespace says it
+  NO_COLOR                 no colours, if it is not empty
+
+Exit codes:
+  0  done
+  1  no answer: the server is out of reach, or none that this program understands
+  2  the command line or the environment is wrong
+  3  there is no such share or circuit
+  4  the limit has another version than expected, or the circuit another generation
+  5  the server refused, such as for want of rights; or a share in a list cannot be read
+
+Exit codes of circuit check:
+  0  complete
+  1  unusable
+  2  undetermined, or the command line or the environment is wrong
+  3  incomplete";
+
+/// Shows and changes the limits and circuits that processes share on Redis, Valkey or PostgreSQL.
+#[derive(Parser)]
+#[command(name = "bulklink-ctl", version, after_help = AFTER)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// The commands.
+#[derive(Subcommand)]
+enum Task {
+    /// Lists, shows, watches and resizes the limits that processes share
+    #[command(subcommand)]
+    Share(share::Task),
+    /// Checks, shows and forces the circuits that processes share
+    #[command(subcommand)]
+    Circuit(circuit::Task),
+    /// Creates the tables in PostgreSQL, and gives roles the least rights
+    Setup(setup::Options),
+}
+
 fn main() -> ExitCode {
-    let cli = match Cli::read() {
-        Ok(Ok(cli)) => cli,
-        Ok(Err(help)) => {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => return end(&Failure::usage(args::one_line(&error))),
+        Err(help) => {
             // A closed pipe is no error.
             let _ = help.print();
             return ExitCode::SUCCESS;
         }
-        Err(failure) => return end(&failure),
     };
     // Fails only if there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -152,10 +199,10 @@ fn end(failure: &Failure) -> ExitCode {
 
 /// Returns the exit code.
 async fn run(cli: &Cli) -> Result<u8, Failure> {
-    let (server, naming, output) = (cli.server()?, cli.naming()?, Output::new(cli.json()));
+    let (place, server, output) = (&cli.place, cli.place.server()?, Output::new(cli.place.json));
     match &cli.task {
-        Task::Share { task } => share::run(&server, &naming, output, task).await.map(|()| 0),
-        Task::Circuit { task } => circuit::run(&server, &naming, &output, task).await,
+        Task::Share(task) => share::run(&server, place, output, task).await.map(|()| 0),
+        Task::Circuit(task) => circuit::run(&server, place, &output, task).await,
         Task::Setup(options) => setup::run(&server, &output, options).await.map(|()| 0),
     }
 }

@@ -1,25 +1,26 @@
 //! The standard output: JSON or text, with colours or without, a terminal or a pipe.
 
-use std::env;
-use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
 use crate::failure::{Failure, Kind};
-use crate::text::{Text, date, is_hidden};
+use crate::report::{Dated, Report, View};
+use crate::text::{date, is_hidden, visible};
 
 /// Goes to the upper left corner, and does not break long lines.
 const BEGIN: &str = "\x1b[H\x1b[?7l";
 
-/// Clears what is left of a line.
+/// Clears the rest of a line.
 const END_OF_LINE: &str = "\x1b[K\n";
 
-/// Clears what is left of the screen, and breaks long lines again.
+/// Clears the rest of the screen, and breaks long lines again.
 const END: &str = "\x1b[J\x1b[?7h";
 
-/// Where reports go.
+/// The place of reports.
 pub(crate) struct Output {
     form: Form,
     colours: bool,
@@ -38,35 +39,41 @@ enum Form {
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
-        let is_terminal = io::stdout().is_terminal();
-        let colours = colours(is_terminal, env::var_os("NO_COLOR").as_deref(), env::var_os("TERM").as_deref());
-        let form = match (json, is_terminal) {
+        let stdout = io::stdout();
+        let form = match (json, stdout.is_terminal()) {
             (true, _) => Form::Json,
             (false, false) => Form::Lines,
             (false, true) => Form::Screen,
         };
-        Output { form, colours, is_begun: false }
+        Output { form, colours: AutoStream::choice(&stdout) != ColorChoice::Never, is_begun: false }
     }
 
     /// Prints a report.
-    pub(crate) fn print(&self, report: &(impl Serialize + Text)) -> Result<(), Failure> {
-        write(&if self.form == Form::Json { json(report) } else { report.text(self.colours) })
+    pub(crate) fn print(&self, report: &impl Report) -> Result<(), Failure> {
+        write(&if self.form == Form::Json { json(report) } else { self.text(report) })
     }
 
-    /// Prints one of many reports: in place of the last one on a terminal, and as a line elsewhere.
-    pub(crate) fn view(&mut self, title: &str, report: &(impl Serialize + Text)) -> Result<(), Failure> {
+    /// Prints one of many views: in place of the last one on a terminal, and as a line elsewhere.
+    pub(crate) fn view(&mut self, address: &str, view: impl View) -> Result<(), Failure> {
+        let view = Dated::now(view);
+        let date = date(view.at_ms);
         match self.form {
-            Form::Json => write(&json(report)),
-            Form::Lines => write(&(report.line() + "\n")),
-            Form::Screen => self.draw(title, &report.text(self.colours)),
+            Form::Json => write(&json(&view)),
+            Form::Lines => write(&format!("{date} {}\n", view.report.line())),
+            Form::Screen => self.draw(&format!("{date}  {}  Ctrl-C ends\n\n{}", visible(address), self.text(&view))),
         }
     }
 
-    fn draw(&mut self, title: &str, text: &str) -> Result<(), Failure> {
+    fn text(&self, report: &impl Report) -> String {
+        let text = report.text();
+        if self.colours { text } else { strip_str(&text).to_string() }
+    }
+
+    fn draw(&mut self, text: &str) -> Result<(), Failure> {
         let clear = if self.is_begun { "" } else { "\x1b[2J" };
         self.is_begun = true;
         let rows = terminal_size::terminal_size().map_or(24, |(_, height)| usize::from(height.0));
-        write(&format!("{clear}{BEGIN}{}{END}", on_screen(&format!("{title}\n\n{text}"), rows)))
+        write(&format!("{clear}{BEGIN}{}{END}", on_screen(text, rows)))
     }
 }
 
@@ -85,24 +92,13 @@ fn on_screen(text: &str, rows: usize) -> String {
     screen
 }
 
-/// The line above a view.
-pub(crate) fn title(address: &str, at_ms: u64) -> String {
-    format!("{}  {}  Ctrl-C ends", date(at_ms), crate::text::visible(address))
-}
-
-/// See <https://no-color.org>.
-fn colours(is_terminal: bool, no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
-    is_terminal && no_color.is_none_or(OsStr::is_empty) && term.is_none_or(|term| term != "dumb")
-}
-
-/// A line of JSON. Strings are the only part of it that can contain what must not reach a terminal.
+/// A line of JSON. Only its strings can contain characters that must not reach a terminal.
 fn json(report: &impl Serialize) -> String {
     let text = serde_json::to_string(report).expect("the keys are strings");
     let mut line = String::new();
     for char in text.chars() {
         if is_hidden(char) {
-            let mut units = [0; 2];
-            for unit in char.encode_utf16(&mut units) {
+            for unit in char.encode_utf16(&mut [0; 2]) {
                 let _ = write!(line, "\\u{unit:04x}");
             }
         } else {

@@ -1,17 +1,51 @@
-//! What reports of both nouns have: names, and times in milliseconds.
+//! Reports: JSON by their fields, and text.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bulklink_fleet::Name;
+use jiff::Timestamp;
 use serde::Serialize;
 
-/// What a share or a circuit is called.
-#[derive(Clone, Debug, Serialize)]
+/// A report. Its fields are the keys of its JSON.
+pub(crate) trait Report: Serialize {
+    /// Its text in colours. It ends with the end of a line.
+    fn text(&self) -> String;
+}
+
+/// A report that is drawn again and again.
+pub(crate) trait View: Report {
+    /// Its essence on one line, without its end.
+    fn line(&self) -> String;
+}
+
+/// A report with the time of this machine.
+#[derive(Serialize)]
+pub(crate) struct Dated<T> {
+    /// In milliseconds since 1970.
+    pub(crate) at_ms: i64,
+    #[serde(flatten)]
+    pub(crate) report: T,
+}
+
+impl<T> Dated<T> {
+    pub(crate) fn now(report: T) -> Self {
+        Dated { at_ms: Timestamp::now().as_millisecond(), report }
+    }
+}
+
+impl<T: Report> Report for Dated<T> {
+    fn text(&self) -> String {
+        self.report.text()
+    }
+}
+
+/// The names of a share or a circuit.
+#[derive(Serialize)]
 pub(crate) struct Names {
     pub(crate) namespace: String,
     pub(crate) label: String,
-    /// Both, as they are on the server.
-    pub(crate) name: String,
+    /// Both, as on the server.
+    name: String,
 }
 
 impl Names {
@@ -22,9 +56,4 @@ impl Names {
 
 pub(crate) fn whole_millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The time of this machine, in milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, whole_millis)
 }

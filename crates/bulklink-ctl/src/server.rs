@@ -1,13 +1,16 @@
 //! The server, Redis or PostgreSQL by its URL, and the stores on it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink_fleet::share::Notice;
+use bulklink_fleet::{LeaseStore, Name, ProcessId, Receiver, Session, StoreError};
 use bulklink_postgres::PostgresStore;
 use bulklink_redis::{InvalidStore, RedisStore};
 
 use crate::failure::Failure;
 
-/// What a URL names.
+/// The kind of server, by its URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Redis,
@@ -29,7 +32,7 @@ impl Kind {
     }
 }
 
-/// How the server is reached.
+/// The way to the server.
 pub(crate) struct Server {
     pub(crate) kind: Kind,
     pub(crate) url: String,
@@ -73,6 +76,30 @@ impl Server {
             error => error.to_string(),
         }
     }
+}
+
+/// A receiver for a link that listens to nothing: it gets no notice.
+struct Deaf;
+
+impl Receiver for Deaf {
+    fn notice(&self, _: &Name, _: Notice) {}
+
+    fn ended(&self) {}
+}
+
+/// A link of no process: it listens to no name.
+pub(crate) async fn link<S: LeaseStore>(store: &S, timeout: Duration) -> Result<S::Link, StoreError> {
+    let session = Session { id: ProcessId::from(0), process: "bulklink-ctl".into() };
+    // The store's own limit is for each of several steps.
+    in_time(timeout * 2, store.connect(&session, Arc::new(Deaf))).await
+}
+
+/// The result, unless it takes too long.
+pub(crate) async fn in_time<T>(
+    time: Duration,
+    future: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    tokio::time::timeout(time, future).await.unwrap_or(Err(StoreError::TimedOut))
 }
 
 #[cfg(test)]

@@ -7,13 +7,14 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::report::Report;
 use crate::server::{Kind, Server};
-use crate::text::{Text, is_hidden, visible};
+use crate::text::{is_hidden, visible};
 
 /// Shares, and circuits.
 const PARTS: [&str; 2] = ["fleet", "breaker"];
 
-/// What to set up.
+/// The options of `setup`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Print the statements, and connect to nothing
@@ -27,8 +28,8 @@ pub(crate) struct Options {
     parts: Vec<Part>,
 }
 
-/// What was set up, or would be.
-#[derive(Clone, Debug, Serialize)]
+/// The parts and rights that were set up, or would be.
+#[derive(Serialize)]
 struct Setup {
     address: String,
     dry_run: bool,
@@ -60,21 +61,20 @@ pub(crate) async fn run(server: &Server, output: &Output, options: &Options) -> 
     output.print(&Setup { address, dry_run: *dry_run, parts, roles: roles.clone(), statements })
 }
 
-impl Text for Setup {
-    fn text(&self, _: bool) -> String {
+impl Report for Setup {
+    fn text(&self) -> String {
         // To be run as they are.
-        if self.dry_run { self.statements.clone() } else { self.line() + "\n" }
-    }
-
-    fn line(&self) -> String {
+        if self.dry_run {
+            return self.statements.clone();
+        }
         let address = visible(&self.address);
         if self.statements.is_empty() {
-            return format!("{address}: Redis needs no tables");
+            return format!("{address}: Redis needs no tables\n");
         }
         let parts = self.parts.join(" and ");
         let roles: Vec<_> = self.roles.iter().map(|role| visible(role)).collect();
         let rights = if roles.is_empty() { String::new() } else { format!("; rights for {}", roles.join(", ")) };
-        format!("{address}: tables for {parts}{rights}")
+        format!("{address}: tables for {parts}{rights}\n")
     }
 }
 

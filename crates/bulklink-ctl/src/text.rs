@@ -1,25 +1,57 @@
-//! How reports look to people.
+//! The look of reports: styles, columns, numbers and times.
 
-/// Colours, where they are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Colour {
-    /// For what is as usual.
-    Plain,
-    /// For headings.
-    Bold,
-    /// For what limits calls, such as processes that wait.
-    Yellow,
-    /// For what is wrong.
-    Red,
+use std::fmt::Display;
+use std::iter;
+use std::ops::Range;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
+use jiff::fmt::friendly::SpanPrinter;
+use tabled::builder::Builder;
+use tabled::settings::object::Columns;
+use tabled::settings::{Alignment, Padding, Style as Borders};
+
+/// The style of headings.
+pub(crate) const BOLD: Style = Style::new().bold();
+
+/// The style of limits that are felt, such as a process that waits.
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default();
+
+/// The style of faults.
+pub(crate) const RED: Style = AnsiColor::Red.on_default();
+
+/// A visible text.
+pub(crate) fn cell(content: impl Display) -> String {
+    visible(&content.to_string())
 }
 
-/// A report as text. It ends with the end of a line.
-pub(crate) trait Text {
-    /// All of it, with colours or without.
-    fn text(&self, colours: bool) -> String;
+/// A visible text in a style.
+pub(crate) fn styled(style: Style, content: impl Display) -> String {
+    format!("{style}{}{style:#}", cell(content))
+}
 
-    /// The essence on one line, without its end.
-    fn line(&self) -> String;
+/// A visible text, or a dash.
+pub(crate) fn known(content: Option<impl Display>) -> String {
+    content.map_or_else(|| "-".to_owned(), cell)
+}
+
+/// Rows in columns below headings. Columns of numbers are flush right.
+pub(crate) fn table(heads: &str, numbers: Range<usize>, rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let heads = heads.split(", ").map(|head| styled(BOLD, head)).collect();
+    columns(iter::once(heads).chain(rows), numbers)
+}
+
+/// Facts about a thing, each on a line.
+pub(crate) fn facts(label: &str, namespace: &str, facts: Vec<(&str, String)>) -> String {
+    let rows = facts.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
+    format!("{} in {namespace}\n\n{}", styled(BOLD, label), columns(rows, 0..0))
+}
+
+fn columns(rows: impl Iterator<Item = Vec<String>>, numbers: Range<usize>) -> String {
+    let mut table = rows.collect::<Builder>().build();
+    table.with(Borders::empty()).with(Padding::new(0, 2, 0, 0)).modify(Columns::new(numbers), Alignment::right());
+    table.to_string().lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 /// A number of things.
@@ -31,40 +63,19 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     }
 }
 
-/// A time in its largest unit and the next one, rounded down.
+/// A time, without milliseconds from a minute on.
 pub(crate) fn time(millis: u64) -> String {
-    let parts = |number: u64, unit: &str, rest: u64, small: &str| match rest {
-        0 => format!("{number} {unit}"),
-        rest => format!("{number} {unit} {rest} {small}"),
-    };
-    let (seconds, minutes, hours) = (millis / 1000, millis / 60_000, millis / 3_600_000);
-    match millis {
-        0..1_000 => format!("{millis} ms"),
-        1_000..60_000 if millis % 1_000 < 100 => format!("{seconds} s"),
-        1_000..60_000 => format!("{seconds}.{} s", millis % 1_000 / 100),
-        60_000..3_600_000 => parts(minutes, "min", seconds % 60, "s"),
-        3_600_000..86_400_000 => parts(hours, "h", minutes % 60, "min"),
-        _ => parts(hours / 24, "d", hours % 24, "h"),
-    }
+    let step = if millis < 60_000 { 1 } else { 1_000 };
+    SpanPrinter::new().unsigned_duration_to_string(&Duration::from_millis(millis / step * step))
 }
 
 /// A time in milliseconds since 1970, to the second.
-pub(crate) fn date(millis: u64) -> String {
-    let seconds = millis / 1000;
-    let (days, hour, minute, second) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60);
-    // Years that begin in March have their leap day at the end; 400 of them have 146,097 days.
-    let since = days + 719_468;
-    let (era, day) = (since / 146_097, since % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = era * 400 + year + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+pub(crate) fn date(millis: i64) -> String {
+    Timestamp::from_second(millis / 1_000).unwrap_or(Timestamp::MAX).to_string()
 }
 
-/// A text as a terminal may show it: what controls it or is invisible is escaped, and so is the
-/// backslash, so that two texts never look the same.
+/// A text that is safe on a terminal: characters that control it or are invisible are escaped, and
+/// so is the backslash, so that two texts never look the same.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::new();
     for char in text.chars() {
@@ -90,18 +101,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_has_one_unit_or_two() {
+    fn a_time_has_milliseconds_below_a_minute() {
         for (millis, text) in [
-            (0, "0 ms"),
-            (999, "999 ms"),
-            (1_000, "1 s"),
-            (59_999, "59.9 s"),
-            (60_000, "1 min"),
-            (3_599_999, "59 min 59 s"),
-            (3_600_000, "1 h"),
-            (86_399_999, "23 h 59 min"),
-            (86_400_000, "1 d"),
-            (90_000_000, "1 d 1 h"),
+            (0, "0s"),
+            (999, "999ms"),
+            (59_999, "59s 999ms"),
+            (60_999, "1m"),
+            (3_599_999, "59m 59s"),
+            (90_000_000, "25h"),
+            (u64::MAX, "5124095576030h 25m 51s"),
         ] {
             assert_eq!(time(millis), text);
         }
@@ -109,15 +117,12 @@ mod tests {
 
     #[test]
     fn a_date_is_that_of_the_calendar() {
-        for (seconds, text) in [
+        for (millis, text) in [
             (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (951_868_800, "2000-03-01T00:00:00Z"),
-            (1_735_689_599, "2024-12-31T23:59:59Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (951_782_400_999, "2000-02-29T00:00:00Z"),
+            (i64::MAX, "9999-12-30T22:00:00.999999999Z"),
         ] {
-            assert_eq!(date(seconds * 1000), text);
+            assert_eq!(date(millis), text);
         }
     }
 

@@ -14,7 +14,9 @@ mod waiters;
 use std::fmt;
 use std::future::Future;
 use std::panic::resume_unwind;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bulklink::plumbing::catch;
 use bulklink::runtime::Clock;
@@ -28,7 +30,6 @@ use self::execute::Execute;
 pub(crate) use self::execute::Operation;
 pub use self::figures::Figures;
 pub use self::stats::{Health, Stats};
-pub(crate) use self::waiters::NextTransition;
 use crate::Instant;
 use crate::circuit::{Circuit, InvalidSetting, Settings, View};
 
@@ -372,5 +373,36 @@ impl fmt::Debug for Config {
             .field("settings", &self.settings)
             .field("count_cancelled", &self.count_cancelled)
             .finish_non_exhaustive()
+    }
+}
+
+/// Completes when the circuit has another generation than when this was made.
+pub(crate) struct NextTransition<'a> {
+    core: Source<'a>,
+    generation: u64,
+    /// The key of its waker, after the first poll.
+    key: Option<u64>,
+}
+
+impl<'a> NextTransition<'a> {
+    pub(crate) fn new(core: Source<'a>) -> Self {
+        NextTransition { generation: core.generation(), core, key: None }
+    }
+}
+
+impl Future for NextTransition<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let NextTransition { core, generation, key } = &mut *self;
+        core.waiters().park(key, context.waker(), || core.generation() != *generation)
+    }
+}
+
+impl Drop for NextTransition<'_> {
+    fn drop(&mut self) {
+        if let Some(key) = self.key {
+            self.core.waiters().forget(key);
+        }
     }
 }

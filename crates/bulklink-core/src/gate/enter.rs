@@ -2,12 +2,12 @@
 
 use core::num::NonZeroU32;
 
-use super::{Answer, Gate, Grant};
+use super::{Answer, Gate};
 use crate::coarse::Coarse;
 use crate::invalid::Violation;
 use crate::limits::UNBOUNDED;
 use crate::queue::Joining;
-use crate::{EventKind, Instant, InvalidArgument, Reason, Rejection, Request, Ticket};
+use crate::{EventKind, Grant, Instant, InvalidArgument, Reason, Rejection, Request, Ticket};
 
 impl<W> Gate<W> {
     /// Decides on a request: admits it, queues it or rejects it.

@@ -4,10 +4,10 @@
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
-use super::{Answer, Gate, Grant};
+use super::{Answer, Gate};
 use crate::coarse::{Coarse, FRACTION, pack};
 use crate::queue::{Granted, TicketState, Uncollected};
-use crate::{EventKind, Instant, Reason, Rejection, Ticket};
+use crate::{EventKind, Grant, Instant, Reason, Rejection, Ticket};
 
 impl<W> Gate<W> {
     /// Returns the place for the waker of a ticket that still waits. [`poll_wake`](Gate::poll_wake)

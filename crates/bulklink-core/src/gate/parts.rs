@@ -2,8 +2,8 @@
 
 use core::num::NonZeroU32;
 
-use super::{Gate, Grant};
-use crate::EventKind;
+use super::Gate;
+use crate::{EventKind, Grant};
 
 impl<W> Gate<W> {
     /// Splits `units` off a grant. Returns what is left of it, and the grant of these units; or the

@@ -1,16 +1,15 @@
 //! The commands on a link of no process: it looks and resizes, and never states anything.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_fleet::share::{LimitRefusal, Notice, Status};
-use bulklink_fleet::{LeaseStore, Link, Name, Namespace, ProcessId, Receiver, Session, StoreError, Version};
+use bulklink_fleet::share::{LimitRefusal, Status};
+use bulklink_fleet::{LeaseStore, Link, Name, Namespace, StoreError, Version};
 use bulklink_postgres::PostgresStore;
 use bulklink_redis::RedisStore;
 
 use super::report::{List, Resize, Row, Show};
 use crate::failure::{Failure, Kind};
-use crate::report::now_ms;
+use crate::server::{in_time, link};
 
 /// A store with names.
 pub(crate) trait Shares: LeaseStore {
@@ -67,13 +66,13 @@ impl<S: Shares> Client<S> {
         let names = self.store.names(namespace).await.map_err(|error| self.failure(&error))?;
         for name in names {
             let looked = self.look(&name).await;
-            // What is at the keys of one share does not hide the others.
+            // A share that cannot be read does not hide the others.
             match looked {
                 Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(self.failure(&error)),
                 looked => shares.extend(Row::of(&name, looked)),
             }
         }
-        Ok(List { at_ms: now_ms(), shares })
+        Ok(List { shares })
     }
 
     pub(crate) async fn show(&mut self, name: &Name) -> Result<Show, Failure> {
@@ -124,24 +123,4 @@ impl<S: Shares> Client<S> {
 fn conflict(expected: Version, current: Version, limit: u32) -> Failure {
     let text = format!("the limit has version {current}, not {expected}: it is {limit} now, and was not changed");
     Failure::new(Kind::Conflict, text)
-}
-
-/// A link that listens to nothing is told nothing.
-struct Deaf;
-
-impl Receiver for Deaf {
-    fn notice(&self, _: &Name, _: Notice) {}
-
-    fn ended(&self) {}
-}
-
-/// A link of no process: it listens to no name.
-pub(crate) async fn link<S: LeaseStore>(store: &S, timeout: Duration) -> Result<S::Link, StoreError> {
-    let session = Session { id: ProcessId::from(0), process: "bulklink-ctl".into() };
-    // The store's own limit is for each of several steps.
-    in_time(timeout * 2, store.connect(&session, Arc::new(Deaf))).await
-}
-
-async fn in_time<T>(time: Duration, future: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    tokio::time::timeout(time, future).await.unwrap_or(Err(StoreError::TimedOut))
 }

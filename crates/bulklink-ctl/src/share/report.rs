@@ -1,111 +1,122 @@
-//! What the commands on shares print, as values: their fields are the keys of the JSON.
+//! The reports on shares.
 
 use std::time::Duration;
 
+use anstyle::Style;
 use bulklink_fleet::share::{Level, RowStatus, Status};
 use bulklink_fleet::{Name, StoreError, Version};
 use serde::Serialize;
 
-use crate::report::{Names, now_ms, whole_millis};
+use crate::report::{Names, Report, View, whole_millis};
+use crate::text::{RED, YELLOW, cell, count, date, facts, known, styled, table, time, visible};
 
 /// The shares of a namespace, or all.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct List {
-    pub(crate) at_ms: u64,
     pub(crate) shares: Vec<Row>,
 }
 
 /// A share in a list.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct Row {
     #[serde(flatten)]
-    pub(crate) names: Names,
+    names: Names,
     #[serde(flatten)]
-    pub(crate) content: Content,
+    content: Content,
 }
 
-/// What a share in a list has.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Content {
+enum Content {
     Read(Summary),
-    Unreadable {
-        /// Why it could not be read.
-        error: String,
-    },
+    Unreadable(Gap),
+}
+
+/// The reason why there is no view at this time, or of one share.
+#[derive(Serialize)]
+pub(crate) struct Gap {
+    pub(crate) error: String,
 }
 
 /// The state of a share in a few numbers.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Summary {
-    pub(crate) limit: u32,
-    pub(crate) version: u64,
-    pub(crate) granted: u64,
+#[derive(Serialize)]
+struct Summary {
+    limit: u32,
+    version: u64,
+    granted: u64,
     /// How many have or need units.
-    pub(crate) processes: u64,
-    /// What a process can keep while others wait, for each unit of its weight.
-    pub(crate) level: Option<u32>,
+    processes: u64,
+    /// How many units a process can keep while others wait, for each unit of its weight.
+    level: Option<u32>,
     /// The rest of the quarantine.
-    pub(crate) quarantine_ms: Option<u64>,
+    quarantine_ms: Option<u64>,
 }
 
 /// A share.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct Show {
-    pub(crate) at_ms: u64,
     #[serde(flatten)]
-    pub(crate) names: Names,
+    names: Names,
     #[serde(flatten)]
-    pub(crate) summary: Summary,
-    pub(crate) declared_limit: u32,
-    pub(crate) config: u64,
-    pub(crate) lease_ms: u64,
-    pub(crate) claim_ms: u64,
-    pub(crate) calm_ms: u64,
-    pub(crate) recovers: bool,
-    pub(crate) declarer: String,
-    pub(crate) epoch: u64,
+    summary: Summary,
+    declared_limit: u32,
+    config: u64,
+    lease_ms: u64,
+    claim_ms: u64,
+    calm_ms: u64,
+    recovers: bool,
+    declarer: String,
+    epoch: u64,
     /// As the store has it: in hexadecimal, as it may be above 2⁵³.
-    pub(crate) run: Option<String>,
-    pub(crate) last_token: u64,
-    pub(crate) rows: Vec<Member>,
+    run: Option<String>,
+    last_token: u64,
+    rows: Vec<Member>,
 }
 
 /// A process.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Member {
-    pub(crate) process: String,
-    pub(crate) granted: u32,
-    pub(crate) need: u32,
-    pub(crate) weight: u32,
+#[derive(Serialize)]
+struct Member {
+    process: String,
+    granted: u32,
+    need: u32,
+    weight: u32,
     /// Its place among those that wait. `None` if it does not.
-    pub(crate) ticket: Option<u64>,
-    pub(crate) silent_ms: u64,
-    pub(crate) lease_left_ms: u64,
-    pub(crate) served: bool,
+    ticket: Option<u64>,
+    silent_ms: u64,
+    lease_left_ms: u64,
+    served: bool,
 }
 
-/// What came of `resize`.
-#[derive(Clone, Debug, Serialize)]
+/// The effect of `resize`.
+#[derive(Serialize)]
 pub(crate) struct Resize {
     #[serde(flatten)]
-    pub(crate) names: Names,
-    pub(crate) limit: u32,
-    pub(crate) previous_limit: u32,
-    pub(crate) version: u64,
-}
-
-/// Why there is no view at this time; only `watch` goes on after it.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Gap {
-    pub(crate) at_ms: u64,
-    pub(crate) error: String,
+    names: Names,
+    limit: u32,
+    previous_limit: u32,
+    version: u64,
 }
 
 impl List {
     /// How many shares could not be read.
     pub(crate) fn unreadable(&self) -> usize {
-        self.shares.iter().filter(|row| matches!(row.content, Content::Unreadable { .. })).count()
+        self.shares.iter().filter(|row| matches!(row.content, Content::Unreadable(_))).count()
+    }
+}
+
+impl Report for List {
+    fn text(&self) -> String {
+        let Some(first) = self.shares.first() else { return "no shares\n".to_owned() };
+        let is_one = self.shares.iter().all(|row| row.names.namespace == first.names.namespace);
+        let rows = self.shares.iter().map(|row| row.cells(is_one));
+        table("NAME, LIMIT, GRANTED, PROCESSES, LEVEL, NOTE", 1..5, rows)
+    }
+}
+
+impl View for List {
+    fn line(&self) -> String {
+        let lines: Vec<_> = self.shares.iter().map(Row::line).collect();
+        if lines.is_empty() { "no shares".to_owned() } else { lines.join("; ") }
     }
 }
 
@@ -114,9 +125,34 @@ impl Row {
     pub(crate) fn of(name: &Name, looked: Result<Option<Status>, StoreError>) -> Option<Self> {
         let content = match looked {
             Ok(status) => Content::Read(Summary::of(&status?)),
-            Err(error) => Content::Unreadable { error: error.to_string() },
+            Err(error) => Content::Unreadable(Gap { error: error.to_string() }),
         };
         Some(Row { names: Names::of(name), content })
+    }
+
+    fn cells(&self, is_one_namespace: bool) -> Vec<String> {
+        let Names { namespace, label, .. } = &self.names;
+        let name = if is_one_namespace { cell(label) } else { cell(format!("{namespace}:{label}")) };
+        let dash = || "-".to_owned();
+        match &self.content {
+            Content::Read(summary) => vec![
+                name,
+                cell(summary.limit),
+                styled(summary.load(), summary.granted),
+                cell(summary.processes),
+                known(summary.level),
+                summary.recovering().map(|note| styled(YELLOW, note)).unwrap_or_default(),
+            ],
+            Content::Unreadable(Gap { error }) => vec![name, dash(), dash(), dash(), dash(), styled(RED, error)],
+        }
+    }
+
+    fn line(&self) -> String {
+        let essence = match &self.content {
+            Content::Read(summary) => summary.line(),
+            Content::Unreadable(gap) => gap.line(),
+        };
+        format!("{}: {essence}", visible(&self.names.label))
     }
 }
 
@@ -133,13 +169,32 @@ impl Summary {
             quarantine_ms: (*quarantine > Duration::ZERO).then(|| whole_millis(*quarantine)),
         }
     }
+
+    /// More than the limit is granted after it was lowered, or after data was lost.
+    fn load(&self) -> Style {
+        match self.level {
+            _ if self.granted > self.limit.into() => RED,
+            Some(_) => YELLOW,
+            None => Style::new(),
+        }
+    }
+
+    fn recovering(&self) -> Option<String> {
+        self.quarantine_ms.map(|rest| format!("recovering for {}", time(rest)))
+    }
+
+    fn line(&self) -> String {
+        let Summary { limit, granted, processes, .. } = self;
+        let level = self.level.map(|level| format!(", level {level}")).unwrap_or_default();
+        let recovering = self.recovering().map(|text| format!(", {text}")).unwrap_or_default();
+        format!("{granted} of {limit} granted, {}{level}{recovering}", count(*processes, "process"))
+    }
 }
 
 impl Show {
     pub(crate) fn of(name: &Name, status: &Status) -> Self {
         let Status { declaration, .. } = status;
         Show {
-            at_ms: now_ms(),
             names: Names::of(name),
             summary: Summary::of(status),
             declared_limit: declaration.limit,
@@ -157,6 +212,42 @@ impl Show {
     }
 }
 
+impl Report for Show {
+    fn text(&self) -> String {
+        let Show { names, summary, declared_limit, config, declarer, epoch, .. } = self;
+        let [lease, claim, calm] = [self.lease_ms, self.claim_ms, self.calm_ms].map(time);
+        let recovery = if self.recovers { "recovers" } else { "does not recover" };
+        let level = summary.level.map(|level| format!("{} for each weight", count(level.into(), "unit")));
+        let quarantine = summary.quarantine_ms.map(|rest| format!("for {}: nothing is granted", time(rest)));
+        let mut lines = vec![
+            ("limit", format!("{}, version {}", summary.limit, summary.version)),
+            ("declared", cell(format!("{declared_limit}, configuration {config}, by {declarer}"))),
+            ("terms", format!("lease {lease}, claim {claim}, calm {calm}, {recovery}")),
+            ("granted", styled(summary.load(), summary.granted)),
+            ("processes", cell(summary.processes)),
+        ];
+        lines.extend(level.map(|text| ("level", styled(YELLOW, text))));
+        lines.extend([
+            ("token", cell(self.last_token)),
+            ("epoch", format!("{epoch}, {}", date((epoch / 1000).cast_signed()))),
+            ("run", known(self.run.as_ref())),
+        ]);
+        lines.extend(quarantine.map(|text| ("quarantine", styled(YELLOW, text))));
+        let facts = facts(&names.label, &names.namespace, lines);
+        if self.rows.is_empty() {
+            return facts;
+        }
+        let heads = "PROCESS, GRANTED, NEED, WEIGHT, TICKET, SILENT, LEASE, SERVED";
+        format!("{facts}\n{}", table(heads, 1..7, self.rows.iter().map(Member::cells)))
+    }
+}
+
+impl View for Show {
+    fn line(&self) -> String {
+        format!("{}: {}", visible(&self.names.label), self.summary.line())
+    }
+}
+
 impl Member {
     fn of(row: &RowStatus) -> Self {
         Member {
@@ -170,10 +261,42 @@ impl Member {
             served: row.is_served,
         }
     }
+
+    fn cells(&self) -> Vec<String> {
+        vec![
+            cell(&self.process),
+            cell(self.granted),
+            cell(self.need),
+            cell(self.weight),
+            known(self.ticket),
+            time(self.silent_ms),
+            time(self.lease_left_ms),
+            if self.served { cell("yes") } else { styled(YELLOW, "no") },
+        ]
+    }
 }
 
 impl Resize {
     pub(crate) fn of(name: &Name, limit: u32, version: Version, previous_limit: u32) -> Self {
         Resize { names: Names::of(name), limit, previous_limit, version: version.into() }
+    }
+}
+
+impl Report for Resize {
+    fn text(&self) -> String {
+        let Resize { names, limit, previous_limit, version } = self;
+        format!("{}: limit {limit}, was {previous_limit}; version {version}\n", visible(&names.label))
+    }
+}
+
+impl Report for Gap {
+    fn text(&self) -> String {
+        styled(RED, &self.error) + "\n"
+    }
+}
+
+impl View for Gap {
+    fn line(&self) -> String {
+        visible(&self.error)
     }
 }

@@ -1,4 +1,4 @@
-//! Labels and what is on the server are data of users: they never control a terminal.
+//! Labels and the content of the server are data of users: they never control a terminal.
 
 use bulklink_redis::RedisStore;
 use bulklink_servers::{Server, require};

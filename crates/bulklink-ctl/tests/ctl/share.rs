@@ -1,4 +1,4 @@
-//! What each command on shares prints, and what it does: the same on both stores.
+//! The output and the effect of each command on shares: the same on both stores.
 
 use std::thread;
 use std::time::Duration;
@@ -84,7 +84,7 @@ fn show_has_the_declaration_and_the_processes(url: &str, store: &impl LeaseStore
             "",
             "limit      10, version 1",
             &format!("declared   10, configuration 4, by {one}"),
-            "terms      lease 1 h, claim 30 min, calm 10 min, does not recover",
+            "terms      lease 1h, claim 30m, calm 10m, does not recover",
             "granted    10",
             "processes  2",
             "level      6 units for each weight",
@@ -95,7 +95,7 @@ fn show_has_the_declaration_and_the_processes(url: &str, store: &impl LeaseStore
     assert!(lines[10].starts_with("PROCESS                 GRANTED  NEED  WEIGHT  TICKET  "), "{text}");
     let begins = [format!("{one}       10    10       1       -"), format!("{two}        0     4       1")];
     for (line, begin) in lines[11..].iter().zip(begins) {
-        assert!(line.starts_with(&begin) && line.contains("9 min ") && line.ends_with("  yes"), "{text}");
+        assert!(line.starts_with(&begin) && line.contains("9m ") && line.ends_with("  yes"), "{text}");
     }
 }
 

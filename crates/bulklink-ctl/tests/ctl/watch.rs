@@ -162,7 +162,7 @@ fn it_goes_on_when_the_server_comes_back() {
     assert_eq!(watch.end(), (Some(0), String::new()));
 }
 
-/// A terminal of a few rows, and what was written to it.
+/// A terminal of a few rows, and the text that was written to it.
 struct Terminal {
     screen: File,
     text: String,

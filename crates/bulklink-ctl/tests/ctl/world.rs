@@ -8,7 +8,7 @@ use bulklink_servers::Postgres;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-/// What came of a run.
+/// The end of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -48,7 +48,7 @@ impl From<Output> for Run {
 /// The program with arguments, in the namespace `test`, without a URL.
 pub(crate) fn command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bulklink-ctl"));
-    for name in ["NO_COLOR", "BULKLINK_REDIS_URL", "BULKLINK_REDIS_PASSWORD"] {
+    for name in ["CI", "CLICOLOR", "CLICOLOR_FORCE", "NO_COLOR", "BULKLINK_REDIS_URL", "BULKLINK_REDIS_PASSWORD"] {
         command.env_remove(name);
     }
     command.env_remove("BULKLINK_POSTGRES_URL").env_remove("BULKLINK_POSTGRES_PASSWORD");
@@ -119,7 +119,8 @@ impl<L: Link> Process<L> {
         self.inner.id.to_string()
     }
 
-    /// Listens, and states what it keeps and needs of a limit. Returns what it has then.
+    /// Listens, and states the units that it keeps and needs of a limit. Returns those that it has
+    /// then.
     pub(crate) fn state(&self, name: &Name, limit: u32, keep: u32, need: u32) -> u32 {
         let mut statement = self.inner.statement(keep, need);
         let declaration = &mut statement.declaration;

@@ -1,109 +1,17 @@
 //! Keys that come and go, and shares that rest, while the store is slow, cut or refuses.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
-use bulklink::runtime::{Clock, Timer};
 use bulklink::testing::{FakeRuntime, Task};
 use bulklink::{OwnedSlot, Partitions, Rejection};
-use bulklink_fleet::share::{self, LimitRefusal, Statement};
-use bulklink_fleet::{
-    Fleet, LeaseStore, Link, MemoryLink, MemoryStore, Name, Outage, Receiver, Server, Session, StoreError, Version,
-    ceiling,
-};
+use bulklink_fleet::{Fleet, Outage, ceiling};
 
 use crate::scene::Scene;
+use crate::slow::Weather;
 
 type Tenants = Partitions<String, FakeRuntime>;
 type Call = Task<Result<OwnedSlot, Rejection>>;
-
-/// How the store behaves, and what it was asked.
-#[derive(Default)]
-struct Weather {
-    /// How long listening takes, and its end.
-    millis: AtomicU64,
-    has_no_run: AtomicBool,
-    refuses: AtomicBool,
-    listened: Mutex<Vec<Name>>,
-    /// How many names it was asked to listen for at the same time, now and at most.
-    at_once: Mutex<(usize, usize)>,
-    unlistened: AtomicU64,
-    statements: AtomicU64,
-}
-
-impl Weather {
-    fn listened(&self) -> usize {
-        self.listened.lock().unwrap().len()
-    }
-}
-
-#[derive(Clone)]
-struct Harsh<S> {
-    inner: S,
-    runtime: FakeRuntime,
-    weather: Arc<Weather>,
-}
-
-impl<S> Harsh<S> {
-    async fn pass(&self) -> Result<(), StoreError> {
-        let time = Duration::from_millis(self.weather.millis.load(SeqCst));
-        if !time.is_zero() {
-            self.runtime.sleep_until(self.runtime.now().saturating_add(time)).await;
-        }
-        let refused = StoreError::Refused { code: "NOPERM".into() };
-        if self.weather.refuses.load(SeqCst) { Err(refused) } else { Ok(()) }
-    }
-}
-
-impl LeaseStore for Harsh<MemoryStore> {
-    type Link = Harsh<MemoryLink>;
-
-    async fn connect(&self, session: &Session, receiver: Arc<dyn Receiver>) -> Result<Harsh<MemoryLink>, StoreError> {
-        let inner = self.inner.connect(session, receiver).await?;
-        Ok(Harsh { inner, runtime: self.runtime.clone(), weather: Arc::clone(&self.weather) })
-    }
-}
-
-impl Link for Harsh<MemoryLink> {
-    async fn listen(&self, name: &Name) -> Result<Server, StoreError> {
-        self.weather.listened.lock().unwrap().push(name.clone());
-        {
-            let mut at_once = self.weather.at_once.lock().unwrap();
-            at_once.0 += 1;
-            at_once.1 = at_once.1.max(at_once.0);
-        }
-        let passed = self.pass().await;
-        self.weather.at_once.lock().unwrap().0 -= 1;
-        passed?;
-        let server = self.inner.listen(name).await?;
-        Ok(if self.weather.has_no_run.load(SeqCst) { Server { run: None, ..server } } else { server })
-    }
-
-    async fn unlisten(&self, name: &Name) -> Result<(), StoreError> {
-        self.weather.unlistened.fetch_add(1, SeqCst);
-        self.pass().await?;
-        self.inner.unlisten(name).await
-    }
-
-    async fn sync(&self, name: &Name, statement: Statement) -> Result<share::Answer, StoreError> {
-        self.weather.statements.fetch_add(1, SeqCst);
-        self.inner.sync(name, statement).await
-    }
-
-    async fn resize(
-        &self,
-        name: &Name,
-        limit: u32,
-        version: Version,
-    ) -> Result<Result<Version, LimitRefusal>, StoreError> {
-        self.inner.resize(name, limit, version).await
-    }
-
-    async fn look(&self, name: &Name) -> Result<Option<share::Status>, StoreError> {
-        self.inner.look(name).await
-    }
-}
 
 /// Partitions with a limit of 3 for each key, so many idle ones, and their store.
 struct Place {
@@ -116,10 +24,10 @@ struct Place {
 impl Place {
     fn new(keys: u32, waiting_room: usize, outage: Outage) -> Self {
         let scene = Scene::new();
-        let (runtime, weather) = (scene.executor.runtime(), Arc::<Weather>::default());
-        let store = Harsh { inner: scene.store.clone(), runtime: runtime.clone(), weather: Arc::clone(&weather) };
-        let fleet = Fleet::builder(store, runtime.clone()).namespace("test").build().expect("valid");
-        let builder = Partitions::builder_on(runtime, "tenants").parallelism(10).waiting_room(waiting_room);
+        let slow = scene.slow(0);
+        let (fleet, weather) = (scene.fleet_on(slow.clone()), slow.weather);
+        let builder =
+            Partitions::builder_on(scene.executor.runtime(), "tenants").parallelism(10).waiting_room(waiting_room);
         let tenants = builder.max_partitions(keys.max(10) as usize).build().expect("valid");
         fleet
             .share_partitions(&tenants, move |_, share| share.limit(3).on_outage(outage))
@@ -151,7 +59,7 @@ impl Place {
 
     /// Cuts the connection, or stops the server, and waits until so many names have been asked for.
     fn reconnect(&mut self, is_another: bool, asked: usize) {
-        let before = self.weather.listened();
+        let before = self.weather.listened.load(SeqCst);
         if is_another {
             self.scene.store.stop();
             self.scene.advance(100);
@@ -159,7 +67,7 @@ impl Place {
         } else {
             self.scene.store.cut();
         }
-        while self.weather.listened() < before + asked {
+        while self.weather.listened.load(SeqCst) < before + asked {
             self.scene.advance(1);
         }
     }
@@ -231,7 +139,7 @@ fn idle_keys_cost_nothing_where_the_run_of_the_server_is_unknown() {
     place.scene.advance(30_000);
     let count = |place: &Place| {
         let Weather { unlistened, statements, .. } = &*place.weather;
-        (place.weather.listened(), unlistened.load(SeqCst), statements.load(SeqCst))
+        (place.weather.listened.load(SeqCst), unlistened.load(SeqCst), statements.load(SeqCst))
     };
     let before = count(&place);
     place.scene.advance(600_000);
@@ -321,10 +229,10 @@ fn a_store_that_refuses_to_listen_is_asked_once_a_second() {
     let mut place = Place::new(1, 100, Outage::Reject);
     place.scene.advance(20_000);
     place.weather.refuses.store(true, SeqCst);
-    let before = place.weather.listened();
+    let before = place.weather.listened.load(SeqCst);
     let waiting = place.call("t0");
     place.scene.advance(5_500);
-    assert_eq!(place.weather.listened() - before, 6);
+    assert_eq!(place.weather.listened.load(SeqCst) - before, 6);
     place.weather.refuses.store(false, SeqCst);
     place.scene.advance(1_000);
     assert!(waiting.is_finished());

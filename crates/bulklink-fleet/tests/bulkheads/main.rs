@@ -3,9 +3,11 @@
 mod churn;
 mod costs;
 mod fetching;
+mod found;
 mod joining;
 mod keys;
 mod random;
 mod scene;
+mod slow;
 mod store;
 mod units;

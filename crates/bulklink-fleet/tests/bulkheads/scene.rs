@@ -1,11 +1,15 @@
 //! Processes on one store, in fake time.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use bulklink::runtime::Instant;
 use bulklink::testing::{Executor, FakeClock, FakeRuntime, Task};
 use bulklink::{Bulkhead, OwnedSlot, Rejection, Request};
-use bulklink_fleet::{Fleet, FleetShare, JoinError, MemoryStore, ShareBuilder};
+use bulklink_fleet::{Fleet, FleetShare, JoinError, LeaseStore, MemoryStore, ShareBuilder};
+
+use crate::slow::{Slow, Weather};
 
 /// A call, which has its slot when it is over.
 pub(crate) type Call = Task<Result<OwnedSlot, Rejection>>;
@@ -33,13 +37,28 @@ impl Scene {
         Self { executor, store }
     }
 
+    /// The store, where each statement takes so many milliseconds.
+    pub(crate) fn slow(&self, statement_millis: u64) -> Slow {
+        let weather = Arc::<Weather>::default();
+        weather.statement_millis.store(statement_millis, SeqCst);
+        Slow { inner: self.store.clone(), runtime: self.executor.runtime(), weather, began: None }
+    }
+
     pub(crate) fn fleet(&self) -> Fleet<FakeRuntime> {
-        let builder = Fleet::builder(self.store.clone(), self.executor.runtime()).namespace("test");
+        self.fleet_on(self.store.clone())
+    }
+
+    pub(crate) fn fleet_on(&self, store: impl LeaseStore) -> Fleet<FakeRuntime> {
+        let builder = Fleet::builder(store, self.executor.runtime()).namespace("test");
         builder.build().expect("the values are valid")
     }
 
     pub(crate) fn bulkhead(&self) -> Bulkhead<FakeRuntime> {
-        let builder = Bulkhead::builder_on(self.executor.runtime(), "payments");
+        self.named("payments")
+    }
+
+    pub(crate) fn named(&self, label: &str) -> Bulkhead<FakeRuntime> {
+        let builder = Bulkhead::builder_on(self.executor.runtime(), label);
         builder.parallelism(100).waiting_room(1_000).build().expect("the values are valid")
     }
 
@@ -69,11 +88,15 @@ impl Scene {
     }
 
     pub(crate) fn call(&mut self, process: &Process) -> Call {
-        self.call_of(process, Request::new())
+        self.call_on(&process.bulkhead, Request::new())
     }
 
     pub(crate) fn call_of(&mut self, process: &Process, request: Request<Instant>) -> Call {
-        let slot = process.bulkhead.slot_owned_with(request);
+        self.call_on(&process.bulkhead, request)
+    }
+
+    pub(crate) fn call_on(&mut self, bulkhead: &Bulkhead<FakeRuntime>, request: Request<Instant>) -> Call {
+        let slot = bulkhead.slot_owned_with(request);
         let task = self.executor.spawn(slot);
         self.executor.run_until_idle();
         task

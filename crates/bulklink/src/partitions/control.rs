@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::Partitions;
-use super::inner::Inner;
 use crate::foreign::{attempt, discard};
 use crate::gate::shared::Shared;
 use crate::{Ceiling, Clock, Handle, InvalidArgument};
@@ -62,26 +61,6 @@ impl<K> Held<K> {
     }
 }
 
-impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
-    fn control(&self, controller: Controller<K>) -> Result<(), InvalidArgument> {
-        self.state.with(|state| {
-            let all = state.controllers.as_deref().map_or(&[][..], Vec::as_slice);
-            if all.iter().any(|known| known.by == controller.by) {
-                return Err(InvalidArgument::new("controller", controller.by, "must be one of each name"));
-            }
-            let kept = state.partitions().count();
-            if kept > 0 {
-                let requirement = "must not exist before they get a controller";
-                return Err(InvalidArgument::new("partitions", kept, requirement));
-            }
-            let mut all = state.controllers.as_deref().cloned().unwrap_or_default();
-            all.push(controller);
-            state.controllers = Some(Arc::new(all));
-            Ok(())
-        })
-    }
-}
-
 impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// Gives each new partition a [ceiling](Ceiling) of zero for the controller of this name, and
     /// that to the controller: `begin` gets the key, the bulkhead and the ceiling once the
@@ -120,7 +99,21 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
         by: &'static str,
         begin: impl Fn(&K, &Handle, Ceiling) + Send + Sync + 'static,
     ) -> Result<(), InvalidArgument> {
-        let controlled = self.inner.control(Controller { by, begin: Arc::new(begin) });
+        let controlled = self.inner.state.with(|state| {
+            let all = state.controllers.as_deref().map_or(&[][..], Vec::as_slice);
+            if all.iter().any(|known| known.by == by) {
+                return Err(InvalidArgument::new("controller", by, "must be one of each name"));
+            }
+            let kept = state.partitions().count();
+            if kept > 0 {
+                let requirement = "must not exist before they get a controller";
+                return Err(InvalidArgument::new("partitions", kept, requirement));
+            }
+            let mut all = state.controllers.as_deref().cloned().unwrap_or_default();
+            all.push(Controller { by, begin: Arc::new(begin) });
+            state.controllers = Some(Arc::new(all));
+            Ok(())
+        });
         controlled.map_err(|invalid| invalid.of(format_args!("partitions {}", self.label())))
     }
 }

@@ -6,12 +6,12 @@ use core::hash::BuildHasher;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::partitions::{self, Id};
-use bulklink_core::{Instant, InvalidArgument, Request};
+use bulklink_core::{Instant, InvalidArgument, Request, Snapshot};
 
 use super::control::Held;
 use super::histograms::SharedHistograms;
 use super::state::{Changed, HandlersChanged, LimitsFor, Partition, PartitionsState};
-use super::{Limits, Lookup, Status};
+use super::{Limits, Lookup, Status, Sums};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
 use crate::gate::latch::Latch;
@@ -72,6 +72,21 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             taken += batch.len();
             batch.into_iter().for_each(discard);
         }
+    }
+
+    /// Reads the bulkheads of all partitions, and passes each to `look`. Returns the status and the
+    /// sums.
+    pub(super) fn read(&self, now: Option<Instant>, look: impl FnMut(&Snapshot)) -> (Status, Sums) {
+        // In one hold of the lock: a partition that leaves later is read here, and one that has
+        // left is among those that are gone, with its final counters. So each is counted once, and
+        // no counter runs back from one reading to the next.
+        let (status, gone, bulkheads) = self.state.with(|state| {
+            state.read_at = state.read_at.max(now);
+            let bulkheads = state.partitions().map(|kept| Arc::clone(&kept.shared)).collect();
+            (self.status(state), state.gone, bulkheads)
+        });
+        let sums = Sums::read(&status, gone, bulkheads, now, look);
+        (status, sums)
     }
 
     pub(super) fn status(&self, state: &mut PartitionsState<K>) -> Status {

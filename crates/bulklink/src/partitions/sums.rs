@@ -7,8 +7,8 @@ use core::time::Duration;
 use bulklink_core::{Instant, Snapshot, Totals};
 
 use super::Status;
-use super::inner::Inner;
 use crate::foreign::discard;
+use crate::gate::shared::Shared;
 use crate::{Clock, Partitions};
 
 /// What all partitions have together; returned by [`Partitions::sums`].
@@ -100,6 +100,48 @@ impl Sums {
         self.totals.rejected().wrapping_add(self.limit_rejected).wrapping_add(self.closed_rejected)
     }
 
+    /// Reads the bulkheads of partitions, and passes each to `look`. `counted` is of those that are
+    /// gone.
+    pub(super) fn read(
+        status: &Status,
+        mut counted: Gone,
+        bulkheads: Vec<Arc<Shared>>,
+        now: Option<Instant>,
+        mut look: impl FnMut(&Snapshot),
+    ) -> Sums {
+        let mut sums = Sums {
+            label: Arc::clone(&status.label),
+            partitions: status.partitions,
+            limit_rejected: status.totals.limit_rejected,
+            closed_rejected: status.totals.closed_rejected,
+            ..Sums::default()
+        };
+        for shared in bulkheads {
+            let snapshot = shared.with_gate(|state| state.snapshot(now));
+            sums.in_flight += snapshot.in_flight;
+            sums.in_use += snapshot.in_use;
+            // Three of the largest limits are beyond 32 bits.
+            sums.capacity = sums.capacity.saturating_add(snapshot.limits.capacity);
+            sums.capacity_excess = sums.capacity_excess.saturating_add(snapshot.capacity_excess());
+            sums.waiting_room = sums.waiting_room.saturating_add(snapshot.limits.waiting_room);
+            sums.written_off += snapshot.written_off;
+            sums.waiting += snapshot.waiting;
+            sums.waiting_units += snapshot.waiting_units;
+            sums.uncollected += snapshot.uncollected;
+            counted.count(&snapshot);
+            look(&snapshot);
+            // The partition may be gone by now, and its own handlers are foreign.
+            discard(shared);
+        }
+        (sums.taken_back, sums.ended_late, sums.totals) = (counted.taken_back, counted.ended_late, counted.totals);
+        (sums.holds, sums.cumulative_hold) = (counted.holds, counted.cumulative_hold);
+        #[cfg(feature = "std")]
+        {
+            (sums.busy, sums.offered) = (counted.busy, counted.offered);
+        }
+        sums
+    }
+
     /// Returns these sums with the calls that were counted since earlier ones.
     pub(super) fn since(&self, earlier: &Sums) -> Sums {
         Sums {
@@ -138,51 +180,5 @@ impl Gone {
             self.offered = self.offered.saturating_add(one.offered());
         }
         self.totals += one.totals;
-    }
-}
-
-impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
-    /// Reads the bulkheads of all partitions, and passes each to `look`. Returns the status and the
-    /// sums.
-    pub(super) fn read(&self, now: Option<Instant>, mut look: impl FnMut(&Snapshot)) -> (Status, Sums) {
-        // In one hold of the lock: a partition that leaves later is read here, and one that has
-        // left is among those that are gone, with its final counters. So each is counted once, and
-        // no counter runs back from one reading to the next.
-        let (status, mut counted, bulkheads) = self.state.with(|state| {
-            state.read_at = state.read_at.max(now);
-            let bulkheads: Vec<_> = state.partitions().map(|kept| Arc::clone(&kept.shared)).collect();
-            (self.status(state), state.gone, bulkheads)
-        });
-        let mut sums = Sums {
-            label: Arc::clone(&status.label),
-            partitions: status.partitions,
-            limit_rejected: status.totals.limit_rejected,
-            closed_rejected: status.totals.closed_rejected,
-            ..Sums::default()
-        };
-        for shared in bulkheads {
-            let snapshot = shared.with_gate(|state| state.snapshot(now));
-            sums.in_flight += snapshot.in_flight;
-            sums.in_use += snapshot.in_use;
-            // Three of the largest limits are beyond 32 bits.
-            sums.capacity = sums.capacity.saturating_add(snapshot.limits.capacity);
-            sums.capacity_excess = sums.capacity_excess.saturating_add(snapshot.capacity_excess());
-            sums.waiting_room = sums.waiting_room.saturating_add(snapshot.limits.waiting_room);
-            sums.written_off += snapshot.written_off;
-            sums.waiting += snapshot.waiting;
-            sums.waiting_units += snapshot.waiting_units;
-            sums.uncollected += snapshot.uncollected;
-            counted.count(&snapshot);
-            look(&snapshot);
-            // The partition may be gone by now, and its own handlers are foreign.
-            discard(shared);
-        }
-        (sums.taken_back, sums.ended_late, sums.totals) = (counted.taken_back, counted.ended_late, counted.totals);
-        (sums.holds, sums.cumulative_hold) = (counted.holds, counted.cumulative_hold);
-        #[cfg(feature = "std")]
-        {
-            (sums.busy, sums.offered) = (counted.busy, counted.offered);
-        }
-        (status, sums)
     }
 }

@@ -1,78 +1,15 @@
-//! What a hostile reader of the driver has found: on a store that is slow, refuses, or is young.
+//! Faults that a hostile reader of the driver has found: on a store that is slow, refuses, or is
+//! young.
 
-mod slow;
-
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use bulklink::runtime::{Clock, Instant};
-use bulklink::testing::{Executor, FakeClock, FakeRuntime, Task};
-use bulklink::{Bulkhead, OwnedSlot, Rejection};
-use bulklink_fleet::*;
+use bulklink::Request;
+use bulklink::runtime::Clock;
+use bulklink::testing::{FakeRuntime, Task};
+use bulklink_fleet::{JoinError, Outage, ShareBuilder};
 
-use crate::slow::Slow;
-
-type Call = Task<Result<OwnedSlot, Rejection>>;
-
-struct Scene {
-    executor: Executor,
-    store: MemoryStore,
-}
-
-fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
-
-impl Scene {
-    fn new() -> Self {
-        let executor = Executor::new(FakeClock::at(Instant::EPOCH + Duration::from_secs(1_000_000)));
-        let store = MemoryStore::new(executor.clock());
-        Self { executor, store }
-    }
-    fn slow(&self, latency: u64) -> Slow {
-        Slow {
-            inner: self.store.clone(),
-            runtime: self.executor.runtime(),
-            latency: ms(latency),
-            refusals: Arc::default(),
-            syncs: Arc::default(),
-            began: None,
-        }
-    }
-    fn fleet(&self) -> Fleet<FakeRuntime> {
-        self.fleet_on(self.store.clone())
-    }
-    fn fleet_on<S: LeaseStore>(&self, store: S) -> Fleet<FakeRuntime> {
-        Fleet::builder(store, self.executor.runtime()).namespace("test").build().unwrap()
-    }
-    fn bulkhead(&self) -> Bulkhead<FakeRuntime> {
-        self.named("payments")
-    }
-    fn named(&self, label: &str) -> Bulkhead<FakeRuntime> {
-        Bulkhead::builder_on(self.executor.runtime(), label).parallelism(100).waiting_room(1_000).build().unwrap()
-    }
-    fn connect(
-        &mut self,
-        fleet: &Fleet<FakeRuntime>,
-        bulkhead: &Bulkhead<FakeRuntime>,
-        options: impl FnOnce(ShareBuilder<FakeRuntime>) -> ShareBuilder<FakeRuntime>,
-    ) -> Task<Result<FleetShare<FakeRuntime>, JoinError>> {
-        let builder = options(fleet.share(bulkhead).limit(4));
-        let task = self.executor.spawn(builder.connect());
-        self.executor.run_until_idle();
-        task
-    }
-    fn call(&mut self, bulkhead: &Bulkhead<FakeRuntime>) -> Call {
-        let slot = bulkhead.slot_owned();
-        let task = self.executor.spawn(slot);
-        self.executor.run_until_idle();
-        task
-    }
-    fn advance(&mut self, by: u64) {
-        self.executor.advance(ms(by));
-    }
-}
+use crate::scene::{Scene, millis};
 
 /// `connect` of a name that this process has left a moment ago.
 #[test]
@@ -80,8 +17,8 @@ fn a_name_can_be_shared_again_soon_after_leaving() {
     let mut scene = Scene::new();
     let fleet = scene.fleet();
     let bulkhead = scene.bulkhead();
-    let share = scene.connect(&fleet, &bulkhead, |b| b).output().unwrap().unwrap();
-    let call = scene.call(&bulkhead);
+    let share = scene.join(&fleet, &bulkhead, |b| b).output().unwrap().unwrap();
+    let call = scene.call_on(&bulkhead, Request::new());
     drop(call.output().unwrap().unwrap());
     let leaving = scene.executor.spawn(share.leave());
     scene.advance(100);
@@ -90,7 +27,7 @@ fn a_name_can_be_shared_again_soon_after_leaving() {
     scene.advance(100);
     // A new bulkhead, as after a reload of the configuration.
     let bulkhead = scene.bulkhead();
-    let joining = scene.connect(&fleet, &bulkhead, |b| b.connect_within(Duration::from_secs(600)));
+    let joining = scene.join(&fleet, &bulkhead, |b| b.connect_within(Duration::from_secs(600)));
     scene.advance(599_000);
     scene.advance(2_000);
     let result = joining.output();
@@ -105,13 +42,13 @@ fn connect_can_be_tried_again_after_it_was_dropped() {
     let bulkhead = scene.bulkhead();
     // A statement is on its way when the future is dropped.
     scene.store.stall(true);
-    let joining = scene.connect(&fleet, &bulkhead, |b| b);
+    let joining = scene.join(&fleet, &bulkhead, |b| b);
     assert!(!joining.is_finished());
     scene.store.stall(false);
     joining.cancel();
     scene.advance(100);
     assert_eq!(bulkhead.ceilings().len(), 0);
-    let joining = scene.connect(&fleet, &bulkhead, |b| b);
+    let joining = scene.join(&fleet, &bulkhead, |b| b);
     scene.advance(60_000);
     let result = joining.output().unwrap();
     assert!(result.is_ok(), "a2: {result:?}");
@@ -124,12 +61,12 @@ fn the_limit_holds_if_a_name_is_shared_again() {
     let mut scene = Scene::new();
     let one = |b: ShareBuilder<FakeRuntime>| b.limit(1);
     let (other_fleet, other) = (scene.fleet(), scene.bulkhead());
-    let _other_share = scene.connect(&other_fleet, &other, one).output().unwrap().unwrap();
-    let held = scene.call(&other).output().unwrap().unwrap();
+    let _other_share = scene.join(&other_fleet, &other, one).output().unwrap().unwrap();
+    let held = scene.call_on(&other, Request::new()).output().unwrap().unwrap();
 
     let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
-    let share = scene.connect(&fleet, &bulkhead, one).output().unwrap().unwrap();
-    let waiting = scene.call(&bulkhead); // statement 2: needs 1
+    let share = scene.join(&fleet, &bulkhead, one).output().unwrap().unwrap();
+    let waiting = scene.call_on(&bulkhead, Request::new()); // statement 2: needs 1
     assert!(waiting.output().is_none());
     // The connection is cut; the caller gives up and the bulkhead is replaced meanwhile.
     scene.store.cut();
@@ -138,13 +75,13 @@ fn the_limit_holds_if_a_name_is_shared_again() {
     drop((bulkhead, share, waiting));
     scene.executor.run_until_idle();
     let bulkhead = scene.bulkhead();
-    let _joining = scene.connect(&fleet, &bulkhead, one);
+    let _joining = scene.join(&fleet, &bulkhead, one);
     scene.advance(2_900);
-    let waiting = scene.call(&bulkhead); // statement 2 of the new share: refused as stale
+    let waiting = scene.call_on(&bulkhead, Request::new()); // statement 2 of the new share: refused as stale
     assert!(waiting.output().is_none());
     drop(held); // The server grants the unit to statement 2 of the share of before.
     scene.advance(20);
-    let _again = scene.call(&other);
+    let _again = scene.call_on(&other, Request::new());
     scene.advance(300);
     let (a, b) = (bulkhead.status().in_use, other.status().in_use);
     assert!(a + b <= 1, "a3: {a} + {b} units in use, the limit is 1");
@@ -155,13 +92,13 @@ fn the_limit_holds_if_a_name_is_shared_again() {
 fn connect_is_tried_again_until_its_time_is_over() {
     let mut scene = Scene::new();
     let slow = scene.slow(1);
-    slow.refusals.store(1, SeqCst);
+    slow.weather.refusals.store(1, SeqCst);
     let fleet = scene.fleet_on(slow.clone());
     let bulkhead = scene.bulkhead();
-    let joining = scene.connect(&fleet, &bulkhead, |b| b.connect_within(Duration::from_secs(600)));
+    let joining = scene.join(&fleet, &bulkhead, |b| b.connect_within(Duration::from_secs(600)));
     scene.advance(601_000);
     let result = joining.output().unwrap();
-    assert!(result.is_ok(), "c: after 600 s and {} statement(s): {result:?}", slow.syncs.load(SeqCst));
+    assert!(result.is_ok(), "c: after 600 s and {} statement(s): {result:?}", slow.weather.statements.load(SeqCst));
 }
 
 /// `look` and `resize` of a share that has ended.
@@ -170,8 +107,8 @@ fn an_ask_after_leave_is_answered() {
     let mut scene = Scene::new();
     let fleet = scene.fleet();
     let (bulkhead, other) = (scene.bulkhead(), scene.named("other"));
-    let share = scene.connect(&fleet, &bulkhead, |b| b).output().unwrap().unwrap();
-    let _kept = scene.connect(&fleet, &other, |b| b).output().unwrap().unwrap();
+    let share = scene.join(&fleet, &bulkhead, |b| b).output().unwrap().unwrap();
+    let _kept = scene.join(&fleet, &other, |b| b).output().unwrap().unwrap();
     let leaving = scene.executor.spawn(share.leave());
     scene.advance(1_000);
     assert!(leaving.is_finished());
@@ -187,8 +124,8 @@ fn asks_before_leave_are_answered() {
     let mut scene = Scene::new();
     let fleet = scene.fleet();
     let (bulkhead, other) = (scene.bulkhead(), scene.named("other"));
-    let share = scene.connect(&fleet, &bulkhead, |b| b).output().unwrap().unwrap();
-    let _kept = scene.connect(&fleet, &other, |b| b).output().unwrap().unwrap();
+    let share = scene.join(&fleet, &bulkhead, |b| b).output().unwrap().unwrap();
+    let _kept = scene.join(&fleet, &other, |b| b).output().unwrap().unwrap();
     let looks: Vec<_> = (0..3).map(|_| scene.executor.spawn(share.look())).collect();
     let leaving = scene.executor.spawn(share.leave());
     scene.advance(3_600_000);
@@ -236,7 +173,7 @@ fn a_cut_does_not_end_shares_for_good() {
     }
     let mut slots = vec![];
     for bulkhead in &bulkheads {
-        let call = scene.call(bulkhead);
+        let call = scene.call_on(bulkhead, Request::new());
         scene.advance(20);
         slots.push(call.output().unwrap().unwrap());
     }
@@ -256,11 +193,11 @@ fn a_new_name_on_an_old_server_has_no_quarantine() {
     scene.advance(2_000); // The server is 2 s old when the process connects.
     let fleet = scene.fleet_on(slow);
     let first = scene.bulkhead();
-    let _share = scene.connect(&fleet, &first, |b| b).output().unwrap().unwrap();
+    let _share = scene.join(&fleet, &first, |b| b).output().unwrap().unwrap();
     scene.advance(3_600_000);
     let second = scene.named("second");
-    let _other = scene.connect(&fleet, &second, |b| b).output().unwrap().unwrap();
-    let call = scene.call(&second);
+    let _other = scene.join(&fleet, &second, |b| b).output().unwrap().unwrap();
+    let call = scene.call_on(&second, Request::new());
     let mut waited = 0;
     while !call.is_finished() && waited < 60_000 {
         scene.advance(100);
@@ -274,18 +211,18 @@ fn a_new_name_on_an_old_server_has_no_quarantine() {
 fn units_are_used_until_their_lease_is_over_whatever_the_policy() {
     let mut scene = Scene::new();
     let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
-    let share = scene.connect(&fleet, &bulkhead, |b| b.limit(1).on_outage(Outage::Admit)).output().unwrap().unwrap();
-    let slot = scene.call(&bulkhead).output().unwrap().unwrap();
+    let share = scene.join(&fleet, &bulkhead, |b| b.limit(1).on_outage(Outage::Admit)).output().unwrap().unwrap();
+    let slot = scene.call_on(&bulkhead, Request::new()).output().unwrap().unwrap();
     let (other_fleet, other) = (scene.fleet(), scene.bulkhead());
-    let _other = scene.connect(&other_fleet, &other, |b| b.limit(1)).output().unwrap().unwrap();
-    let _theirs = scene.call(&other);
+    let _other = scene.join(&other_fleet, &other, |b| b.limit(1)).output().unwrap().unwrap();
+    let _theirs = scene.call_on(&other, Request::new());
     scene.advance(500);
     scene.store.stop();
     scene.advance(20);
     let status = share.status();
     let mut running = vec![slot];
     for _ in 0..50 {
-        running.extend(scene.call(&bulkhead).output().and_then(Result::ok));
+        running.extend(scene.call_on(&bulkhead, Request::new()).output().and_then(Result::ok));
     }
     assert!(
         running.len() <= 1,
@@ -321,11 +258,11 @@ fn connect_can_be_tried_again_at_once() {
 fn a_share_that_can_send_nothing_sleeps() {
     let mut scene = Scene::new();
     let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
-    let _share = scene.connect(&fleet, &bulkhead, |b| b.limit(1)).output().unwrap().unwrap();
-    let _slot = scene.call(&bulkhead).output().unwrap().unwrap();
+    let _share = scene.join(&fleet, &bulkhead, |b| b.limit(1)).output().unwrap().unwrap();
+    let _slot = scene.call_on(&bulkhead, Request::new()).output().unwrap().unwrap();
     let (other_fleet, other) = (scene.fleet(), scene.bulkhead());
-    let _other = scene.connect(&other_fleet, &other, |b| b.limit(1)).output().unwrap().unwrap();
-    let _waiting = scene.call(&other);
+    let _other = scene.join(&other_fleet, &other, |b| b.limit(1)).output().unwrap().unwrap();
+    let _waiting = scene.call_on(&other, Request::new());
     scene.advance(100);
     scene.store.stop();
     scene.advance(60_000);
@@ -347,12 +284,12 @@ fn a_cut_is_no_outage_of_a_lease() {
     for outage in [Outage::Admit, Outage::Share] {
         let mut scene = Scene::new();
         let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
-        let _share = scene.connect(&fleet, &bulkhead, |b| b.limit(1).on_outage(outage)).output().unwrap().unwrap();
+        let _share = scene.join(&fleet, &bulkhead, |b| b.limit(1).on_outage(outage)).output().unwrap().unwrap();
         let (other_fleet, other) = (scene.fleet(), scene.bulkhead());
-        let _other = scene.connect(&other_fleet, &other, |b| b.limit(1)).output().unwrap().unwrap();
-        let _theirs = scene.call(&other).output().unwrap().unwrap();
+        let _other = scene.join(&other_fleet, &other, |b| b.limit(1)).output().unwrap().unwrap();
+        let _theirs = scene.call_on(&other, Request::new()).output().unwrap().unwrap();
         scene.advance(500);
-        let calls: Vec<_> = (0..50).map(|_| scene.call(&bulkhead)).collect();
+        let calls: Vec<_> = (0..50).map(|_| scene.call_on(&bulkhead, Request::new())).collect();
         scene.advance(500);
         assert!(!calls.iter().any(Task::is_finished));
         scene.store.cut();
@@ -370,15 +307,15 @@ fn a_process_that_leaves_keeps_its_units_while_operations_run() {
     let mut scene = Scene::new();
     let slow = scene.slow(1);
     let (fleet, bulkhead) = (scene.fleet_on(slow.clone()), scene.bulkhead());
-    let joining = scene.connect(&fleet, &bulkhead, |b| b);
+    let joining = scene.join(&fleet, &bulkhead, |b| b);
     scene.advance(100);
     let share = joining.output().unwrap().unwrap();
-    let calls: Vec<_> = (0..4).map(|_| scene.call(&bulkhead)).collect();
+    let calls: Vec<_> = (0..4).map(|_| scene.call_on(&bulkhead, Request::new())).collect();
     scene.advance(100);
     let slots: Vec<_> = calls.iter().map(|call| call.output().unwrap().unwrap()).collect();
     let (other_fleet, other) = (scene.fleet(), scene.bulkhead());
-    let _other = scene.connect(&other_fleet, &other, |b| b).output().unwrap().unwrap();
-    let theirs: Vec<_> = (0..4).map(|_| scene.call(&other)).collect();
+    let _other = scene.join(&other_fleet, &other, |b| b).output().unwrap().unwrap();
+    let theirs: Vec<_> = (0..4).map(|_| scene.call_on(&other, Request::new())).collect();
     scene.advance(30_000);
     assert_eq!((bulkhead.status().in_use, other.status().in_use, share.status().lost), (4, 0, 0), "beats keep them");
     let _leaving = scene.executor.spawn(share.leave());
@@ -400,24 +337,24 @@ fn calls_are_served_again_after_a_lease_has_ended() {
     let mut scene = Scene::new();
     let slow = scene.slow(1);
     let (fleet, bulkhead) = (scene.fleet_on(slow.clone()), scene.bulkhead());
-    let joining = scene.connect(&fleet, &bulkhead, |b| b);
+    let joining = scene.join(&fleet, &bulkhead, |b| b);
     scene.advance(10);
     let share = joining.output().unwrap().unwrap();
-    let call = scene.call(&bulkhead);
+    let call = scene.call_on(&bulkhead, Request::new());
     scene.advance(10);
     let had = call.output().unwrap().unwrap();
     scene.advance(3_500);
-    slow.refusals.store(1_000_000, SeqCst);
-    while share.status().lease_left.unwrap() > ms(100) {
+    slow.weather.refusals.store(1_000_000, SeqCst);
+    while share.status().lease_left.unwrap() > millis(100) {
         scene.advance(10);
     }
     drop(had);
     scene.advance(1_000);
-    slow.refusals.store(0, SeqCst);
-    let before = slow.syncs.load(SeqCst);
-    let call = scene.call(&bulkhead);
+    slow.weather.refusals.store(0, SeqCst);
+    let before = slow.weather.statements.load(SeqCst);
+    let call = scene.call_on(&bulkhead, Request::new());
     scene.advance(3_600_000);
-    let statements = slow.syncs.load(SeqCst) - before;
+    let statements = slow.weather.statements.load(SeqCst) - before;
     assert!(
         call.is_finished(),
         "n: a call waits for an hour, all 4 units are free, {statements} statements; {:?}",
@@ -432,19 +369,19 @@ fn a_call_of_two_units_starts_when_there_is_room() {
     let mut scene = Scene::new();
     let slow = scene.slow(1);
     let (fleet, bulkhead) = (scene.fleet_on(slow.clone()), scene.bulkhead());
-    let joining = scene.connect(&fleet, &bulkhead, |b| b);
+    let joining = scene.join(&fleet, &bulkhead, |b| b);
     scene.advance(10);
     let _share = joining.output().unwrap().unwrap();
     let mut slots = vec![];
     for _ in 0..3 {
-        let call = scene.call(&bulkhead);
+        let call = scene.call_on(&bulkhead, Request::new());
         scene.advance(20);
         slots.push(call.output().unwrap().unwrap());
     }
     let mut worst = 0;
     for offset in (0..1_000).step_by(50) {
         scene.advance(3_000 + offset);
-        let call = scene.executor.spawn(bulkhead.slot_owned_with(bulklink::Request::new().cost(2)));
+        let call = scene.executor.spawn(bulkhead.slot_owned_with(Request::new().cost(2)));
         scene.advance(100);
         assert!(!call.is_finished());
         drop(slots.pop());
@@ -456,7 +393,7 @@ fn a_call_of_two_units_starts_when_there_is_room() {
         worst = worst.max(waited);
         drop(call.output());
         scene.advance(100);
-        let call = scene.call(&bulkhead);
+        let call = scene.call_on(&bulkhead, Request::new());
         scene.advance(20);
         slots.push(call.output().unwrap().unwrap());
     }
