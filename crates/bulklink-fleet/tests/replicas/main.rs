@@ -28,10 +28,10 @@ fn main() {
 /// Scripts that the search has found, by faults of the machine and of its rules.
 fn found_before() {
     use Input::{
-        Answer, Arrive, Backup, Call, Cut, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Refuse, Replace, Restore,
-        Run, Send, Succeed, Tick,
+        Answer, Arrive, Backup, Call, Cut, Fail, ForceClosed, ForceOpen, Forget, LoseAnswer, Notice, Refuse, Replace,
+        Restore, Run, Send, Succeed, Tick,
     };
-    let scripts: [&[Input]; 10] = [
+    let scripts: [&[Input]; 12] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
@@ -82,6 +82,14 @@ fn found_before() {
             &[ForceClosed(0), Fail(1), Fail(1), Restore, Call(0), Arrive(1), Notice(1), Cut(1)],
         ]
         .concat(),
+        // An answer to an opening by hand is lost, and a server that has gone back repeats a row.
+        &[
+            &[Forget, ForceOpen(1), ForceOpen(0), Run(0), Restore, ForceOpen(0), Notice(1), Send(1), Run(0)][..],
+            &[Call(0), Restore, Notice(1), Cut(1), ForceClosed(1), Call(1), Call(1), Fail(1), ForceClosed(0), Fail(1)],
+        ]
+        .concat(),
+        // A row comes between the failures that open a circuit that was closed by hand.
+        &[ForceClosed(1), Call(1), Fail(1), ForceClosed(0), Run(0), Notice(1), Call(1), Fail(1), Send(1)],
     ];
     for script in scripts {
         let mut world = World::new(1);
