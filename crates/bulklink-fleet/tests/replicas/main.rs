@@ -31,7 +31,7 @@ fn found_before() {
         Answer, Arrive, Backup, Call, Cut, Fail, ForceClosed, ForceOpen, Forget, LoseAnswer, Notice, Refuse, Replace,
         Restore, Run, Send, Succeed, Tick,
     };
-    let scripts: [&[Input]; 12] = [
+    let scripts: [&[Input]; 14] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
@@ -90,6 +90,14 @@ fn found_before() {
         .concat(),
         // A row comes between the failures that open a circuit that was closed by hand.
         &[ForceClosed(1), Call(1), Fail(1), ForceClosed(0), Run(0), Notice(1), Call(1), Fail(1), Send(1)],
+        // Two rows come while an answer is on its way.
+        &[ForceClosed(1), Send(1), Arrive(1), ForceOpen(0), Run(0), Notice(1), Notice(1)],
+        // A probe ends after another one has opened the circuit again, and its answer comes late.
+        &[
+            &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), Tick(3_000), Call(0), Run(0), Tick(3_000)][..],
+            &[Call(1), Run(1), Fail(1), Run(1), Run(0), Fail(0), Send(0), Arrive(0), Tick(100), Answer(0)],
+        ]
+        .concat(),
     ];
     for script in scripts {
         let mut world = World::new(1);

@@ -179,11 +179,14 @@ impl Process {
 
     pub(crate) fn receive_answer(&mut self, now: Instant) -> bool {
         let Some(answer) = self.answer.take() else { return false };
-        let mut must_stay = false;
+        let (mut must_stay, mut latest) = (false, None);
         if let Ok(Answer { row, .. }) = &answer {
             // The trip is still to be reported.
             let generation = if self.sends_force { self.seen } else { row.generation };
             let is_latest = self.stored.is_none_or(|stored| stored <= row.generation);
+            if row.generation == self.seen && is_latest && self.replica.is_connected() && !self.may_repeat {
+                latest = self.circuit.view(now).retry_at;
+            }
             must_stay = row.state == State::Closed && is_latest && self.must_open(now, generation);
             if row.generation != self.seen {
                 self.forget_outcomes();
@@ -198,6 +201,8 @@ impl Process {
         let verdicts = self.replica.answered(&mut self.circuit, now, answer);
         let is_open = self.circuit.view(now).state == State::Open;
         assert!(!must_stay || is_open, "a trip is overwritten before it is reported");
+        let is_longer = latest.is_some() && self.circuit.view(now).retry_at > latest;
+        assert!(!is_longer, "an answer that comes late makes a cool-down longer");
         self.has_tripped &= must_stay;
         self.check_forced(now);
         self.take(now, verdicts);
