@@ -68,6 +68,19 @@ fn units_above_the_level_are_granted_in_turn() {
     }
 }
 
+/// What is left above the level goes first to processes that got nothing up to it.
+#[test]
+fn a_process_that_was_granted_units_up_to_the_level_is_last_above_it() {
+    let mut server = Server::new();
+    assert_eq!([server.units(2, 0, 3), server.units(3, 0, 3)], [3, 3]);
+    server.set_limit(6);
+    assert_eq!(server.units(1, 0, 9), 0, "it is the first in line");
+    assert_eq!([server.units(2, 3, 5), server.units(3, 3, 5)], [3, 3]);
+    server.set_limit(10);
+    let status = server.allocator.status(server.time()).unwrap();
+    assert_eq!(status.rows.iter().map(|row| row.granted).collect::<Vec<_>>(), [3, 4, 3]);
+}
+
 #[test]
 fn tight_is_told_once_a_calm() {
     let mut server = Server::new();

@@ -196,6 +196,21 @@ fn a_process_that_was_served_waits_behind_those_that_wait() {
     assert_eq!(server.grants(), [(ProcessId::from(3), 1)]);
 }
 
+/// A process without units keeps its place for a claim, not for the lease of units that it had.
+#[test]
+fn a_process_that_waits_without_units_is_kept_for_a_claim() {
+    let mut server = Server::new();
+    server.units(1, 0, 1);
+    server.set_limit(1);
+    server.units(2, 0, 1);
+    assert_eq!(server.units(1, 0, 1), 0, "the other was first");
+    let status = server.allocator.status(server.time()).unwrap();
+    assert_eq!(
+        status.rows.iter().map(|row| (row.granted, row.lease)).collect::<Vec<_>>(),
+        [(0, TERMS.claim), (1, TERMS.claim)]
+    );
+}
+
 /// The longest lease that a process knows matters only for units that the server did not know of.
 #[test]
 fn units_that_are_kept_are_valid_for_a_lease() {
@@ -315,6 +330,17 @@ fn a_quarantine_adopts_what_is_kept() {
         4,
         "the first has expired"
     );
+}
+
+/// At its end, units are granted again, also spare ones, and the next time to ask is a later one.
+#[test]
+fn a_quarantine_is_over_at_its_end() {
+    let mut server = Server::new();
+    assert_eq!(server.sync(Statement { is_young: true, ..statement(1) }).unwrap().quarantine, TERMS.lease);
+    (server.now, server.seq) = (server.now + 100, 1);
+    assert_eq!(server.state(1, 0, 2, 8).grant.units, 4);
+    let reply = server.state(2, 0, 9, 0);
+    assert_eq!((reply.grant.units, reply.due), (6, Some(TERMS.claim)), "when the other is silent");
 }
 
 #[test]
