@@ -148,13 +148,17 @@ fn a_later_serial_replaces_the_units() {
 #[test]
 fn an_epoch_is_named_for_a_lease() {
     let mut share = share();
+    let after = |uptime| Connection { run: None, uptime: Some(Duration::from_millis(uptime)) };
     let first = share.send(at(0), Connection::default(), need(0, 1));
     assert_eq!((first.epoch, first.longest), (None, Duration::from_secs(10)));
+    assert_eq!(
+        [9_999, 10_000].map(|uptime| share.clone().send(at(0), after(uptime), need(0, 1)).is_young),
+        [true, false]
+    );
     let reply = granted(&mut share, 0, need(0, 1), 1, 100);
     share.take(at(0), &Reply { longest: Duration::from_secs(20), ..reply });
     for (now, is_named) in [(19_999, true), (20_000, false)] {
-        let connection = Connection { run: None, uptime: Some(Duration::from_secs(15)) };
-        let statement = share.clone().send(at(now), connection, need(0, 1));
+        let statement = share.clone().send(at(now), after(15_000), need(0, 1));
         let longest = Duration::from_secs(if is_named { 20 } else { 10 });
         assert_eq!((statement.epoch.is_some(), statement.longest), (is_named, longest));
         assert_eq!(statement.is_young, is_named, "younger than the longest lease");
@@ -262,6 +266,34 @@ fn an_idle_process_sends_nothing() {
     assert_eq!(process.take_sent().last(), Some(&Demand::default()));
     assert_eq!(process.look(99_000), (0, None));
     assert_eq!(process.take_sent(), []);
+}
+
+/// Its calls have gone before it had units: so it needs none, which the next beat says.
+#[test]
+fn a_process_that_needs_nothing_any_more_says_so_once() {
+    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    process.other(100, need(0, 10));
+    process.load.waiting = 5;
+    process.look(101);
+    assert_eq!(process.take_sent(), [need(0, 5)]);
+    process.load.waiting = 0;
+    assert_eq!(process.look(102).1, Some(at(1_101)));
+    assert_eq!(process.take_sent(), []);
+    assert_eq!(process.look(1_101), (0, None));
+    assert_eq!(process.take_sent(), [Demand::default()]);
+}
+
+/// Also long before the next beat: no other process may be left that hands out units.
+#[test]
+fn a_process_that_waits_asks_again_when_units_can_be_free() {
+    let mut process = Process::new(Tuning { beat: Duration::from_secs(60), headroom: 0, ..Tuning::default() });
+    process.other(100, need(0, 10));
+    process.load.waiting = 5;
+    assert_eq!(process.look(101).1, Some(at(3_100)), "the other is silent then");
+    assert_eq!(process.take_sent().len(), 1);
+    assert_eq!(process.look(3_100).1, Some(at(10_100)), "its lease is over then");
+    assert_eq!(process.look(10_100).0, 5);
+    assert_eq!(process.take_sent(), [need(0, 5); 2]);
 }
 
 #[test]
@@ -388,7 +420,12 @@ fn units_stay_while_they_cannot_move() {
     process.load.in_use = 2;
     assert_eq!(process.look(150).0, 10);
     assert_eq!(process.take_sent(), []);
-    assert_eq!(process.look(200).0, 2);
+    process.policy.set_connected(false);
+    assert_eq!(process.look(200).0, 10, "none can be given back without a connection");
+    process.policy.set_connected(true);
+    process.look(201);
+    let keeps: Vec<_> = process.take_sent().iter().map(|demand| demand.keep).collect();
+    assert_eq!(keeps, [10, 2], "the first statement on a connection says what there is");
 }
 
 #[test]
