@@ -211,9 +211,6 @@ impl Policy {
 
     /// Returns the idle units to have. A process that had no call in two windows has none.
     fn headroom(&self, recent: u32) -> u32 {
-        if recent == 0 || self.tuning.headroom == 0 {
-            return 0;
-        }
         let part = (u64::from(recent) * u64::from(self.tuning.headroom)).div_ceil(100);
         u32::try_from(part).unwrap_or(u32::MAX)
     }
