@@ -81,6 +81,14 @@ fn a_process_that_was_granted_units_up_to_the_level_is_last_above_it() {
     assert_eq!(status.rows.iter().map(|row| row.granted).collect::<Vec<_>>(), [3, 4, 3]);
 }
 
+/// As long as no process waits: no units are called back.
+#[test]
+fn a_process_that_has_the_whole_limit_has_no_level() {
+    let mut server = Server::new();
+    server.units(1, 0, 10);
+    assert_eq!(server.state(1, 10, 10, 0).grant.level, None);
+}
+
 #[test]
 fn tight_is_told_once_a_calm() {
     let mut server = Server::new();

@@ -2,6 +2,7 @@
 
 mod costs;
 mod level;
+mod texts;
 
 use std::time::Duration;
 
