@@ -31,12 +31,14 @@ fn found_before() {
         Answer, Arrive, Backup, Call, Cut, Fail, ForceClosed, ForceOpen, Forget, LoseAnswer, Notice, Refuse, Replace,
         Restore, Run, Send, Succeed, Tick,
     };
-    let scripts: [&[Input]; 14] = [
+    let scripts: [&[Input]; 15] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
         // An outcome from before the first connection is too old to be reported.
         &[Replace(1), Call(1), Succeed(1), Tick(1_100)],
+        // One that is just young enough.
+        &[Replace(1), Call(1), Succeed(1), Tick(1_000)],
         // After a lost answer, a server that has gone back makes a generation that was there.
         &[
             &[ForceOpen(1), Send(1), ForceOpen(1), Run(1), Restore, Run(0), ForceClosed(0), Send(0)][..],
