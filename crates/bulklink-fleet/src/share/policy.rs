@@ -281,3 +281,23 @@ impl Look {
 pub(crate) fn units(number: impl TryInto<u32>) -> u32 {
     number.try_into().unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProcessId;
+    use crate::share::Declaration;
+
+    #[test]
+    fn a_statement_without_an_effect_is_owed_with_each_beat() {
+        let share = Share::new(ProcessId::from(1), 1, Declaration::default());
+        let mut policy = Policy::new(Tuning::default());
+        let mut states = |seconds, is_owed| {
+            policy.set_owed(is_owed);
+            let now = Instant::EPOCH.saturating_add(Duration::from_secs(seconds));
+            policy.look(now, &Load::default(), &share).demand.is_some()
+        };
+        assert!(states(0, false) && !states(1, false), "an idle process states nothing");
+        assert!(states(2, true) && states(3, true) && !states(4, false));
+    }
+}

@@ -109,6 +109,16 @@ fn only_the_latest_statement_counts() {
     assert!(!share.take_notice(at(11), &Notice::Granted(other)));
 }
 
+#[test]
+fn a_statement_that_was_refused_takes_no_units_away() {
+    let mut share = share();
+    granted(&mut share, 0, need(0, 3), 3, 100);
+    share.send(at(10), Connection::default(), need(3, 5));
+    assert!(share.is_pending());
+    share.give_up();
+    assert_eq!((share.is_pending(), share.usable(at(99))), (false, 3));
+}
+
 /// A notice can come before the reply to the same statement, and neither takes units away.
 #[test]
 fn a_notice_and_a_reply_come_in_any_order() {

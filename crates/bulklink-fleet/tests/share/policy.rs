@@ -287,6 +287,20 @@ fn a_process_says_with_how_many_units_it_can_go_on() {
     assert_eq!(least, Some(usable + 2));
 }
 
+/// The units that it has are enough for the call that waited first, so fewer would change nothing.
+#[test]
+fn a_process_that_can_go_on_does_not_state_fewer_units() {
+    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    process.look(0);
+    process.other(0, need(0, 8));
+    process.load = load(|load| (load.waiting, load.first) = (9, 2));
+    process.look(1);
+    assert_eq!(process.take_sent().last(), Some(&Demand { least: 2, ..need(0, 9) }));
+    process.load = load(|load| load.in_use = 2);
+    assert_eq!(process.look(2).0, 2);
+    assert_eq!(process.take_sent(), []);
+}
+
 #[test]
 fn only_a_strict_process_is_looked_at_after_each_operation() {
     let lingers = |tuning| Policy::new(tuning).lingers();
