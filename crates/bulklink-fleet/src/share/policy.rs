@@ -226,7 +226,7 @@ impl Policy {
         let gives_back = look.is_tight && keep < look.usable;
         let is_free = stated.need > look.usable && share.due().is_some_and(|due| due <= look.now);
         // With what waits first now, fewer units may be enough than what is stated.
-        let needs_less = stated.need > look.usable && stated.least > look.usable && look.least() < stated.least;
+        let needs_less = stated.least > look.usable && look.least() < stated.least;
         self.must_state || needs_less || look.is_beat && !is_idle || needs_more || gives_back || is_free
     }
 
