@@ -170,6 +170,28 @@ fn a_silent_process_is_passed_over() {
     assert_eq!((reply.grant.units, reply.grant.level), (8, Some(Level::from(8))));
 }
 
+/// Before any step, a status shows what a step at its time would find.
+#[test]
+fn a_status_is_of_its_time() {
+    let mut server = Server::new();
+    server.units(1, 0, 4);
+    for (later, rows) in [(29, &[true][..]), (30, &[false]), (99, &[false]), (100, &[])] {
+        let time = ServerTime::from((START + later) * 1_000);
+        let status = server.allocator.status(time).unwrap();
+        assert_eq!(status.rows.iter().map(|row| row.is_served).collect::<Vec<_>>(), rows, "{later}");
+        assert_eq!(status.granted, 4 * rows.len() as u64);
+    }
+}
+
+#[test]
+fn a_token_grows_only_with_the_units() {
+    let mut server = Server::new();
+    let token = server.state(1, 0, 3, 0).grant.token;
+    assert_eq!(server.state(1, 3, 3, 0).grant.token, token);
+    assert_eq!(server.state(1, 2, 2, 0).grant.token, token);
+    assert!(server.state(1, 2, 3, 0).grant.token > token);
+}
+
 #[test]
 fn spare_units_are_a_part_of_what_is_free() {
     let mut server = Server::new();
