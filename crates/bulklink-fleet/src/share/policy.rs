@@ -288,14 +288,24 @@ mod tests {
     use crate::ProcessId;
     use crate::share::Declaration;
 
+    fn at(seconds: u64) -> Instant {
+        Instant::EPOCH.saturating_add(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_statement_that_is_not_of_the_policy_puts_the_beat_off() {
+        let mut policy = Policy::new(Tuning::default());
+        policy.note_statement(at(5));
+        assert_eq!(policy.next_beat(), at(6));
+    }
+
     #[test]
     fn a_statement_without_an_effect_is_owed_with_each_beat() {
         let share = Share::new(ProcessId::from(1), 1, Declaration::default());
         let mut policy = Policy::new(Tuning::default());
         let mut states = |seconds, is_owed| {
             policy.set_owed(is_owed);
-            let now = Instant::EPOCH.saturating_add(Duration::from_secs(seconds));
-            policy.look(now, &Load::default(), &share).demand.is_some()
+            policy.look(at(seconds), &Load::default(), &share).demand.is_some()
         };
         assert!(states(0, false) && !states(1, false), "an idle process states nothing");
         assert!(states(2, true) && states(3, true) && !states(4, false));

@@ -62,6 +62,7 @@ fn units_are_usable_from_sending_until_the_lease_ends() {
     assert!(share.take(at(90), &Reply { grant, ..reply }));
     assert_eq!(share.deadline(), Some(at(150)));
     assert!(!share.lapse(at(149)) && share.lapse(at(150)) && !share.lapse(at(151)));
+    assert_eq!(share.deadline(), None);
 }
 
 #[test]

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use bulklink::Load;
 use bulklink::runtime::Instant;
-use bulklink_fleet::share::{Allocator, Connection, Decision, Declaration, Demand, Policy, Share, Terms, Tuning};
+use bulklink_fleet::share::{
+    Allocator, Connection, Decision, Declaration, Demand, Grant, Notice, Policy, Reply, Share, Terms, Tuning,
+};
 use bulklink_fleet::{ProcessId, ServerTime};
 
-use crate::{at, need, share};
+use crate::{at, granted, need, share};
 
 /// The load of a bulkhead of 100 units.
 fn load(change: impl FnOnce(&mut Load)) -> Load {
@@ -118,6 +120,36 @@ fn a_process_that_waits_asks_again_when_units_can_be_free() {
     assert_eq!(process.look(3_100).1, Some(at(10_100)), "its lease is over then");
     assert_eq!(process.look(10_100).0, 5);
     assert_eq!(process.take_sent(), [need(0, 5); 2]);
+}
+
+/// With the units of a notice, the time at which others could become free is of no interest.
+#[test]
+fn a_process_that_has_what_it_needs_does_not_ask_for_more() {
+    let mut policy = Policy::new(Tuning { beat: Duration::from_secs(60), headroom: 0, ..Tuning::default() });
+    let (mut share, waiting) = (share(), load(|load| load.waiting = 5));
+    let demand = policy.look(at(0), &waiting, &share).demand.unwrap();
+    let reply = granted(&mut share, 0, demand, 0, 90_000);
+    share.take(at(0), &Reply { due: Some(Duration::from_secs(3)), ..reply });
+    assert_eq!(policy.look(at(1), &waiting, &share).next, Some(at(3_000)));
+    share.take_notice(at(2), &Notice::Granted(Grant { units: 5, ..reply.grant }));
+    let running = load(|load| load.in_use = 5);
+    assert_eq!(policy.look(at(2), &running, &share).next, Some(at(2)), "it uses them first");
+    for now in [2, 3_000] {
+        let decision = policy.look(at(now), &running, &share);
+        assert_eq!((decision.demand, decision.next), (None, Some(at(60_000))));
+    }
+}
+
+/// All of its units are in use: there is no idle one whose time could come.
+#[test]
+fn a_process_without_idle_units_is_not_looked_at_for_them() {
+    let mut process = Process::new(Tuning::default());
+    process.load.in_use = 5;
+    process.look(0);
+    process.other(100, need(0, 10));
+    assert_eq!(process.look(110).0, 5);
+    let (ceiling, next) = process.look(120);
+    assert_eq!((ceiling, process.share.usable(at(120)), next), (5, 5, Some(at(1_110))));
 }
 
 #[test]
@@ -244,8 +276,19 @@ fn units_stay_while_they_cannot_move() {
     process.load.in_use = 2;
     assert_eq!(process.look(150).0, 10);
     assert_eq!(process.take_sent(), []);
+    assert_eq!(process.look(200).0, 2);
+}
+
+#[test]
+fn units_stay_without_a_connection_and_until_the_first_statement_on_one() {
+    let mut process = Process::new(Tuning::default());
+    process.load.in_use = 10;
+    process.look(0);
+    process.other(100, need(0, 8));
+    process.take_sent();
+    process.load.in_use = 2;
     process.policy.set_connected(false);
-    assert_eq!(process.look(200).0, 10, "none can be given back without a connection");
+    assert_eq!(process.look(200).0, 10);
     process.policy.set_connected(true);
     process.look(201);
     let keeps: Vec<_> = process.take_sent().iter().map(|demand| demand.keep).collect();
