@@ -326,9 +326,7 @@ impl Replica {
     /// Adopts the row of a notice, unless an answer has had it before.
     pub fn notice(&mut self, circuit: &mut Circuit, now: Instant, row: &Row) {
         if let Some(Command { notice, .. }) = &mut self.under_way {
-            if notice.is_none_or(|newest| newest.generation < row.generation) {
-                *notice = Some(*row);
-            }
+            *notice = notice.iter().chain([row]).max_by_key(|row| row.generation).copied();
         } else if self.generation.is_none_or(|known| row.generation > known) {
             self.adopt(circuit, now, row);
         }
@@ -477,7 +475,7 @@ impl Replica {
                 if is_known { circuit.adjust(now, until) } else { circuit.adopt_open(until) }
             }
             // Probes of the time without the store decide no more.
-            State::HalfOpen if here != State::HalfOpen || is_new || was_down => circuit.adopt_half_open(),
+            State::HalfOpen if here != State::HalfOpen || was_down => circuit.adopt_half_open(),
             _ => {}
         }
     }
