@@ -31,12 +31,15 @@ fn found_before() {
         Answer, Arrive, Backup, Call, Cut, Fail, ForceClosed, ForceOpen, Forget, LoseAnswer, Notice, Refuse, Replace,
         Restore, Run, Send, Succeed, Tick,
     };
-    let scripts: [&[Input]; 15] = [
+    let scripts: [&[Input]; 18] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
         // An outcome from before the first connection is too old to be reported.
         &[Replace(1), Call(1), Succeed(1), Tick(1_100)],
+        // More outcomes than the window has calls are all reported.
+        &[&[Replace(1), Call(1), Call(1), Call(1), Call(1)][..], &[Succeed(1), Succeed(1), Succeed(1), Succeed(1)]]
+            .concat(),
         // One that is just young enough.
         &[Replace(1), Call(1), Succeed(1), Tick(1_000)],
         // After a lost answer, a server that has gone back makes a generation that was there.
@@ -100,6 +103,14 @@ fn found_before() {
             &[Call(1), Run(1), Fail(1), Run(1), Run(0), Fail(0), Send(0), Arrive(0), Tick(100), Answer(0)],
         ]
         .concat(),
+        // A cool-down that was heard of late is over on the server, which an answer says.
+        &[
+            &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), Tick(3_000), Call(1), Run(1), Tick(3_000)][..],
+            &[Call(0), Run(0), Fail(0), Run(0), Tick(100), Notice(1), Tick(2_950), Fail(1), Run(1)],
+        ]
+        .concat(),
+        // The server is asked again as soon as that may be.
+        &[Call(0), Fail(0), Tick(100), Send(0), LoseAnswer(0), Answer(0), Tick(1_000), Send(0)],
     ];
     for script in scripts {
         let mut world = World::new(1);

@@ -179,13 +179,16 @@ impl Process {
 
     pub(crate) fn receive_answer(&mut self, now: Instant) -> bool {
         let Some(answer) = self.answer.take() else { return false };
-        let (mut must_stay, mut latest) = (false, None);
+        let (mut must_stay, mut before, mut is_half_open) = (false, None, false);
         if let Ok(Answer { row, .. }) = &answer {
             // The trip is still to be reported.
             let generation = if self.sends_force { self.seen } else { row.generation };
             let is_latest = self.stored.is_none_or(|stored| stored <= row.generation);
-            if row.generation == self.seen && is_latest && self.replica.is_connected() && !self.may_repeat {
-                latest = self.circuit.view(now).retry_at;
+            if is_latest && !self.may_repeat {
+                let is_known = row.generation == self.seen && self.replica.is_connected();
+                let states = [self.circuit.view(now).state, self.circuit.phase_state()];
+                before = (is_known && states == [row.state; 2]).then(|| self.circuit.clone());
+                is_half_open = row.state == State::HalfOpen && !self.has_change;
             }
             must_stay = row.state == State::Closed && is_latest && self.must_open(now, generation);
             if row.generation != self.seen {
@@ -201,8 +204,12 @@ impl Process {
         let verdicts = self.replica.answered(&mut self.circuit, now, answer);
         let is_open = self.circuit.view(now).state == State::Open;
         assert!(!must_stay || is_open, "a trip is overwritten before it is reported");
-        let is_longer = latest.is_some() && self.circuit.view(now).retry_at > latest;
-        assert!(!is_longer, "an answer that comes late makes a cool-down longer");
+        assert!(!is_half_open || !is_open, "a cool-down that is over on the server goes on");
+        if let Some(before) = before {
+            assert_eq!(self.circuit.generation(), before.generation(), "a row that is known begins anew");
+            let is_longer = self.circuit.view(now).retry_at > before.view(now).retry_at;
+            assert!(!is_longer, "an answer that comes late makes a cool-down longer");
+        }
         self.has_tripped &= must_stay;
         self.check_forced(now);
         self.take(now, verdicts);
