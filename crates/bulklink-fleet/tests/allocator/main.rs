@@ -143,6 +143,22 @@ fn no_receiver_no_grant() {
     assert_eq!(server.units(2, 0, 3), 3, "it speaks again");
 }
 
+/// It waits behind those that have waited before it was passed over, not behind later ones.
+#[test]
+fn a_process_that_did_not_listen_keeps_its_place() {
+    let mut server = Server::new();
+    server.units(1, 0, 10);
+    server.units(2, 0, 3);
+    server.deaf.push(ProcessId::from(2));
+    server.units(1, 7, 7);
+    assert_eq!((server.units(4, 0, 3), server.units(3, 0, 3)), (3, 0));
+    server.deaf.clear();
+    assert_eq!(server.units(2, 0, 3), 0);
+    server.notices.clear();
+    server.units(4, 0, 0);
+    assert_eq!(server.grants(), [(ProcessId::from(2), 3)]);
+}
+
 /// Rows of processes that have ended expire by themselves, and are not counted as living before.
 #[test]
 fn a_dead_process_is_not_counted_and_ends() {
