@@ -125,6 +125,11 @@ impl Process {
             self.counted += 1;
             self.failures = if outcome.is_some_and(|mark| mark.failed) { self.failures + 1 } else { 0 };
         }
+        let is_closed = self.circuit.view(now).state == State::Closed;
+        if settled.counted && pass.probe.is_none() && outcome.is_some() && is_closed {
+            let next = self.replica.clone().settle(&mut self.circuit.clone(), now, pass, Some(Mark::default()));
+            assert!(!next.has_work, "another outcome for the same report changes nothing");
+        }
         if was_closed && self.circuit.view(now).state == State::Open {
             self.has_tripped = true;
             let is_free = self.is_up && self.up.is_none() && self.answer.is_none() && self.replica.is_connected();
