@@ -56,6 +56,7 @@ fn units_are_usable_from_sending_until_the_lease_ends() {
     let reply = granted(&mut share, 0, need(0, 3), 3, 100);
     assert_eq!((share.usable(at(99)), share.usable(at(100))), (3, 0));
     assert_eq!((share.deadline(), share.token()), (Some(at(100)), reply.grant.token));
+    assert_eq!(share.epoch(), Some(reply.grant.epoch));
     // A reply that takes 40 ms: the lease is counted from sending.
     let statement = share.send(at(50), Connection::default(), need(3, 3));
     let grant = Grant { seq: statement.seq, ..reply.grant };

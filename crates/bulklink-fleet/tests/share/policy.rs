@@ -5,7 +5,7 @@ use std::time::Duration;
 use bulklink::Load;
 use bulklink::runtime::Instant;
 use bulklink_fleet::share::{
-    Allocator, Connection, Decision, Declaration, Demand, Grant, Notice, Policy, Reply, Share, Terms, Tuning,
+    Allocator, Connection, Decision, Declaration, Demand, Grant, Level, Notice, Policy, Reply, Share, Terms, Tuning,
 };
 use bulklink_fleet::{ProcessId, ServerTime};
 
@@ -222,6 +222,18 @@ fn a_strict_process_gives_each_unit_back_after_one_use() {
     (process.load.in_use, process.load.peak_in_use) = (9, 30);
     process.look(100);
     assert_eq!(process.take_sent().first().map(|demand| (demand.keep, demand.spare)), Some((9, 0)));
+}
+
+/// Others have new units above the level for a turn.
+#[test]
+fn a_strict_process_uses_new_units_above_the_level_once() {
+    for (tuning, ceiling) in [(Tuning::default(), 5), (Tuning::default().strict(), 2)] {
+        let (mut policy, mut share, load) = (Policy::new(tuning), share(), load(|load| load.in_use = 5));
+        let demand = policy.look(at(0), &load, &share).demand.unwrap();
+        granted(&mut share, 0, demand, 5, 90_000);
+        share.tighten(Level::from(2));
+        assert_eq!([1, 1].map(|now| policy.look(at(now), &load, &share).ceiling), [5, ceiling]);
+    }
 }
 
 /// An idle unit is not kept because of the call that has just ended.
