@@ -1,6 +1,7 @@
 //! The server's machine of shares: levels, notices, limits, terms, and values of bad processes.
 
 mod costs;
+mod hostile;
 mod level;
 mod texts;
 
@@ -10,7 +11,6 @@ use bulklink_fleet::share::{
     Allocator, Declaration, Difference, Level, LimitRefusal, Notice, Refusal, Reply, Statement, Terms,
 };
 use bulklink_fleet::{Epoch, ProcessId, RunId, ServerTime, Token, Version};
-use fastrand::Rng;
 
 pub(crate) const TERMS: Terms = Terms {
     lease: Duration::from_millis(100),
@@ -311,7 +311,7 @@ fn terms_change_with_the_configuration() {
     }
 }
 
-fn with(terms: Terms) -> Declaration {
+pub(crate) fn with(terms: Terms) -> Declaration {
     Declaration { terms, ..statement(1).declaration }
 }
 
@@ -431,64 +431,4 @@ fn a_known_token_is_not_handed_out_again() {
     server.now -= 30_000;
     let next = server.sync(Statement { token, need: 1, ..statement(2) }).unwrap().grant;
     assert!(next.token > token);
-}
-
-/// Values at the ends of their ranges make no step panic or long, and no process waits for ever.
-#[test]
-fn hostile_values_are_harmless() {
-    let ends = [0, 1, u32::MAX / 2, u32::MAX];
-    let durations = [Duration::ZERO, Duration::from_millis(7), Duration::MAX];
-    let numbers = [0, 1, u64::MAX];
-    for seed in 0..2_000 {
-        let mut random = Rng::with_seed(seed);
-        let mut server = Server::new();
-        for _ in 0..12 {
-            let mut duration = || durations[random.usize(..3)];
-            let terms = Terms { lease: duration(), claim: duration(), calm: duration(), recovers: true };
-            let longest = duration();
-            let mut unit = || ends[random.usize(..4)];
-            let (keep, need, least, spare, weight, limit) = (unit(), unit(), unit(), unit(), unit(), unit());
-            let mut number = || numbers[random.usize(..3)];
-            let (seq, config, epoch, token) = (number(), number(), number(), number());
-            let hostile = Statement {
-                seq,
-                declaration: Declaration { config, limit, terms },
-                epoch: Some(Epoch::from(epoch)),
-                longest,
-                token: Token::from(token),
-                keep,
-                need,
-                least,
-                spare,
-                weight,
-                ..statement(random.u128(0..3))
-            };
-            server.now = [server.now, 0, u64::MAX / 1_000, server.now / 2][random.usize(..4)];
-            _ = server.sync(hostile);
-            server.allocator.status(server.time());
-        }
-    }
-}
-
-/// A process that claims all units for ever loses them a lease after its last statement.
-#[test]
-fn a_hostile_process_ends_with_its_lease() {
-    let mut server = Server::new();
-    server.units(1, 0, 1);
-    let hostile = Statement {
-        epoch: Some(Epoch::from(1)),
-        longest: Duration::MAX,
-        keep: u32::MAX,
-        need: u32::MAX,
-        spare: u32::MAX,
-        weight: u32::MAX,
-        ..statement(2)
-    };
-    assert_eq!(server.sync(hostile).unwrap().quarantine, Duration::from_secs(86_400), "at most a day");
-    let mut server = Server::new();
-    server.units(1, 0, 1);
-    assert_eq!(server.sync(Statement { epoch: None, ..hostile }).unwrap().grant.units, 9);
-    server.now += 100;
-    server.seq = 9;
-    assert_eq!(server.units(1, 0, 10), 10);
 }
