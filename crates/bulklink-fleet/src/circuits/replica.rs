@@ -326,9 +326,7 @@ impl Replica {
     /// Adopts the row of a notice, unless an answer has had it before.
     pub fn notice(&mut self, circuit: &mut Circuit, now: Instant, row: &Row) {
         if let Some(Command { notice, .. }) = &mut self.under_way {
-            if notice.is_none_or(|newest| newest.generation < row.generation) {
-                *notice = Some(*row);
-            }
+            *notice = notice.iter().chain([row]).max_by_key(|row| row.generation).copied();
         } else if self.generation.is_none_or(|known| row.generation > known) {
             self.adopt(circuit, now, row);
         }
@@ -383,9 +381,11 @@ impl Replica {
     }
 
     /// Takes what the circuit was changed to by hand. That it was closed means nothing once it has
-    /// opened again.
+    /// opened again, unless the outcomes that have opened it are still to be reported: they count
+    /// after the change, and in no row from before it.
     fn next_force(&mut self, circuit: &Circuit) -> Option<Force> {
-        self.forced.take().filter(|force| *force == Force::Open || circuit.phase_state() == State::Closed)
+        let holds = circuit.phase_state() == State::Closed || self.is_urgent;
+        self.forced.take().filter(|force| *force == Force::Open || holds)
     }
 
     /// Takes the oldest outcome of a probe.
@@ -440,40 +440,32 @@ impl Replica {
             Work::Report(Report::Probe { generation, id, outcome }) => {
                 self.reports.push_front((Pass { generation, probe: Some(id) }, outcome));
             }
-            // It may have been done: then the generation is this process's own, and what has ended
-            // since then counts in it.
-            Work::Force(force) => {
-                self.forced.get_or_insert(force);
-                if force == Force::Closed {
-                    self.generation = None;
-                }
-            }
+            // It may have been done. What has ended since then counts after it is done again.
+            Work::Force(force) => _ = self.forced.get_or_insert(force),
         }
         verdicts
     }
 
     /// Adopts a row of the store's.
     fn adopt(&mut self, circuit: &mut Circuit, now: Instant, row: &Row) {
-        self.forced = self.next_force(circuit);
-        if self.forced.is_some() {
-            // If the circuit opens before the change by hand is sent, its outcomes are of this row.
-            self.generation = Some(row.generation);
-            (self.heard, self.retry_at, self.down) = (now, None, None);
-            return;
-        }
         let was_known = self.generation.replace(row.generation);
         let is_new = was_known != Some(row.generation);
         let was_down = self.down.take().is_some();
         (self.heard, self.retry_at, self.settings_differ) = (now, None, row.settings_differ);
-        let here = circuit.phase_state();
-        if is_new && was_known.is_some() {
-            self.forget_pending();
-        } else if was_down {
+        if was_down {
             self.forget_old(circuit, now);
         }
+        self.forced = self.next_force(circuit);
+        if self.forced.is_some() {
+            return;
+        }
+        if is_new && was_known.is_some() {
+            self.forget_pending();
+        }
+        let here = circuit.phase_state();
         match row.state {
             // What has opened it here is still to be reported.
-            State::Closed if here == State::Open && self.pending_since.is_some() => self.is_urgent = true,
+            State::Closed if self.is_urgent => {}
             State::Closed if here != State::Closed || (is_new && was_known.is_some()) => circuit.force_closed(),
             State::Open => {
                 let until = row.retry_after.map(|time| now + time);
@@ -483,7 +475,7 @@ impl Replica {
                 if is_known { circuit.adjust(now, until) } else { circuit.adopt_open(until) }
             }
             // Probes of the time without the store decide no more.
-            State::HalfOpen if here != State::HalfOpen || is_new || was_down => circuit.adopt_half_open(),
+            State::HalfOpen if here != State::HalfOpen || was_down => circuit.adopt_half_open(),
             _ => {}
         }
     }

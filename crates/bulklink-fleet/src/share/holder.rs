@@ -297,3 +297,29 @@ impl Share {
         (self.fleet.processes, self.fleet.weights)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::share::Terms;
+
+    fn share(terms: Terms) -> Share {
+        Share::new(ProcessId::from(1), 1, Declaration { terms, ..Declaration::default() })
+    }
+
+    #[test]
+    fn a_share_continues_the_statements_of_the_one_before() {
+        let mut share = share(Terms::default()).after(7);
+        assert_eq!(share.seq(), 7);
+        let statement = share.send(Instant::EPOCH, Connection::default(), Demand::default());
+        assert_eq!((statement.seq, share.seq()), (8, 8));
+    }
+
+    #[test]
+    fn a_share_knows_the_terms_that_it_declares() {
+        for (lease, recovers) in [(Duration::from_secs(5), true), (Duration::from_secs(6), false)] {
+            let share = share(Terms { lease, recovers, ..Terms::default() });
+            assert_eq!((share.lease(), share.recovers()), (lease, recovers));
+        }
+    }
+}

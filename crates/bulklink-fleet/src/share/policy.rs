@@ -211,9 +211,6 @@ impl Policy {
 
     /// Returns the idle units to have. A process that had no call in two windows has none.
     fn headroom(&self, recent: u32) -> u32 {
-        if recent == 0 || self.tuning.headroom == 0 {
-            return 0;
-        }
         let part = (u64::from(recent) * u64::from(self.tuning.headroom)).div_ceil(100);
         u32::try_from(part).unwrap_or(u32::MAX)
     }
@@ -229,7 +226,7 @@ impl Policy {
         let gives_back = look.is_tight && keep < look.usable;
         let is_free = stated.need > look.usable && share.due().is_some_and(|due| due <= look.now);
         // With what waits first now, fewer units may be enough than what is stated.
-        let needs_less = stated.need > look.usable && stated.least > look.usable && look.least() < stated.least;
+        let needs_less = stated.least > look.usable && look.least() < stated.least;
         self.must_state || needs_less || look.is_beat && !is_idle || needs_more || gives_back || is_free
     }
 
@@ -283,4 +280,34 @@ impl Look {
 /// A number of units: more are beyond any limit.
 pub(crate) fn units(number: impl TryInto<u32>) -> u32 {
     number.try_into().unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ProcessId;
+    use crate::share::Declaration;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::EPOCH.saturating_add(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn a_statement_that_is_not_of_the_policy_puts_the_beat_off() {
+        let mut policy = Policy::new(Tuning::default());
+        policy.note_statement(at(5));
+        assert_eq!(policy.next_beat(), at(6));
+    }
+
+    #[test]
+    fn a_statement_without_an_effect_is_owed_with_each_beat() {
+        let share = Share::new(ProcessId::from(1), 1, Declaration::default());
+        let mut policy = Policy::new(Tuning::default());
+        let mut states = |seconds, is_owed| {
+            policy.set_owed(is_owed);
+            policy.look(at(seconds), &Load::default(), &share).demand.is_some()
+        };
+        assert!(states(0, false) && !states(1, false), "an idle process states nothing");
+        assert!(states(2, true) && states(3, true) && !states(4, false));
+    }
 }

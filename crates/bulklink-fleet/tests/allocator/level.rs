@@ -68,6 +68,47 @@ fn units_above_the_level_are_granted_in_turn() {
     }
 }
 
+/// What is left above the level goes first to processes that got nothing up to it.
+#[test]
+fn a_process_that_was_granted_units_up_to_the_level_is_last_above_it() {
+    let mut server = Server::new();
+    assert_eq!([server.units(2, 0, 3), server.units(3, 0, 3)], [3, 3]);
+    server.set_limit(6);
+    assert_eq!(server.units(1, 0, 9), 0, "it is the first in line");
+    assert_eq!([server.units(2, 3, 5), server.units(3, 3, 5)], [3, 3]);
+    server.set_limit(10);
+    let status = server.allocator.status(server.time()).unwrap();
+    assert_eq!(status.rows.iter().map(|row| row.granted).collect::<Vec<_>>(), [3, 4, 3]);
+}
+
+/// With weights, more units can be left above the level than there are processes.
+#[test]
+fn units_above_the_level_are_divided_equally() {
+    for (weight, needs, units) in [(3, &[9, 9, 9][..], &[5, 5, 4][..]), (5, &[6, 9], &[6, 8])] {
+        let mut server = Server::new();
+        server.units(9, 0, 1);
+        server.set_limit(14);
+        assert_eq!(server.units(9, 1, 14), 14);
+        for (process, need) in (1..).zip(needs) {
+            server.seq += 1;
+            let own = Statement { seq: server.seq, need: *need, weight, ..statement(process) };
+            assert_eq!(server.sync(own).unwrap().grant.units, 0);
+        }
+        server.now += 1;
+        server.units(9, 0, 0);
+        let status = server.allocator.status(server.time()).unwrap();
+        assert_eq!(status.rows.iter().map(|row| row.granted).collect::<Vec<_>>(), units);
+    }
+}
+
+/// As long as no process waits: no units are called back.
+#[test]
+fn a_process_that_has_the_whole_limit_has_no_level() {
+    let mut server = Server::new();
+    server.units(1, 0, 10);
+    assert_eq!(server.state(1, 10, 10, 0).grant.level, None);
+}
+
 #[test]
 fn tight_is_told_once_a_calm() {
     let mut server = Server::new();

@@ -1,7 +1,9 @@
 //! The server's machine of shares: levels, notices, limits, terms, and values of bad processes.
 
 mod costs;
+mod hostile;
 mod level;
+mod texts;
 
 use std::time::Duration;
 
@@ -9,7 +11,6 @@ use bulklink_fleet::share::{
     Allocator, Declaration, Difference, Level, LimitRefusal, Notice, Refusal, Reply, Statement, Terms,
 };
 use bulklink_fleet::{Epoch, ProcessId, RunId, ServerTime, Token, Version};
-use fastrand::Rng;
 
 pub(crate) const TERMS: Terms = Terms {
     lease: Duration::from_millis(100),
@@ -142,6 +143,22 @@ fn no_receiver_no_grant() {
     assert_eq!(server.units(2, 0, 3), 3, "it speaks again");
 }
 
+/// It waits behind those that have waited before it was passed over, not behind later ones.
+#[test]
+fn a_process_that_did_not_listen_keeps_its_place() {
+    let mut server = Server::new();
+    server.units(1, 0, 10);
+    server.units(2, 0, 3);
+    server.deaf.push(ProcessId::from(2));
+    server.units(1, 7, 7);
+    assert_eq!((server.units(4, 0, 3), server.units(3, 0, 3)), (3, 0));
+    server.deaf.clear();
+    assert_eq!(server.units(2, 0, 3), 0);
+    server.notices.clear();
+    server.units(4, 0, 0);
+    assert_eq!(server.grants(), [(ProcessId::from(2), 3)]);
+}
+
 /// Rows of processes that have ended expire by themselves, and are not counted as living before.
 #[test]
 fn a_dead_process_is_not_counted_and_ends() {
@@ -169,6 +186,28 @@ fn a_silent_process_is_passed_over() {
     assert_eq!((reply.grant.units, reply.grant.level), (8, Some(Level::from(8))));
 }
 
+/// Before any step, a status shows what a step at its time would find.
+#[test]
+fn a_status_is_of_its_time() {
+    let mut server = Server::new();
+    server.units(1, 0, 4);
+    for (later, rows) in [(29, &[true][..]), (30, &[false]), (99, &[false]), (100, &[])] {
+        let time = ServerTime::from((START + later) * 1_000);
+        let status = server.allocator.status(time).unwrap();
+        assert_eq!(status.rows.iter().map(|row| row.is_served).collect::<Vec<_>>(), rows, "{later}");
+        assert_eq!(status.granted, 4 * rows.len() as u64);
+    }
+}
+
+#[test]
+fn a_token_grows_only_with_the_units() {
+    let mut server = Server::new();
+    let token = server.state(1, 0, 3, 0).grant.token;
+    assert_eq!(server.state(1, 3, 3, 0).grant.token, token);
+    assert_eq!(server.state(1, 2, 2, 0).grant.token, token);
+    assert!(server.state(1, 2, 3, 0).grant.token > token);
+}
+
 #[test]
 fn spare_units_are_a_part_of_what_is_free() {
     let mut server = Server::new();
@@ -194,6 +233,21 @@ fn a_process_that_was_served_waits_behind_those_that_wait() {
     assert_eq!((server.units(2, 1, 1), server.units(3, 0, 1), server.units(2, 1, 2)), (1, 0, 1));
     assert_eq!(server.units(2, 0, 1), 0);
     assert_eq!(server.grants(), [(ProcessId::from(3), 1)]);
+}
+
+/// A process without units keeps its place for a claim, not for the lease of units that it had.
+#[test]
+fn a_process_that_waits_without_units_is_kept_for_a_claim() {
+    let mut server = Server::new();
+    server.units(1, 0, 1);
+    server.set_limit(1);
+    server.units(2, 0, 1);
+    assert_eq!(server.units(1, 0, 1), 0, "the other was first");
+    let status = server.allocator.status(server.time()).unwrap();
+    assert_eq!(
+        status.rows.iter().map(|row| (row.granted, row.lease)).collect::<Vec<_>>(),
+        [(0, TERMS.claim), (1, TERMS.claim)]
+    );
 }
 
 /// The longest lease that a process knows matters only for units that the server did not know of.
@@ -257,7 +311,7 @@ fn terms_change_with_the_configuration() {
     }
 }
 
-fn with(terms: Terms) -> Declaration {
+pub(crate) fn with(terms: Terms) -> Declaration {
     Declaration { terms, ..statement(1).declaration }
 }
 
@@ -317,6 +371,17 @@ fn a_quarantine_adopts_what_is_kept() {
     );
 }
 
+/// At its end, units are granted again, also spare ones, and the next time to ask is a later one.
+#[test]
+fn a_quarantine_is_over_at_its_end() {
+    let mut server = Server::new();
+    assert_eq!(server.sync(Statement { is_young: true, ..statement(1) }).unwrap().quarantine, TERMS.lease);
+    (server.now, server.seq) = (server.now + 100, 1);
+    assert_eq!(server.state(1, 0, 2, 8).grant.units, 4);
+    let reply = server.state(2, 0, 9, 0);
+    assert_eq!((reply.grant.units, reply.due), (6, Some(TERMS.claim)), "when the other is silent");
+}
+
 #[test]
 fn a_quarantine_begins_after_each_loss() {
     let lost = |change: &dyn Fn(&mut Statement)| {
@@ -366,64 +431,4 @@ fn a_known_token_is_not_handed_out_again() {
     server.now -= 30_000;
     let next = server.sync(Statement { token, need: 1, ..statement(2) }).unwrap().grant;
     assert!(next.token > token);
-}
-
-/// Values at the ends of their ranges make no step panic or long, and no process waits for ever.
-#[test]
-fn hostile_values_are_harmless() {
-    let ends = [0, 1, u32::MAX / 2, u32::MAX];
-    let durations = [Duration::ZERO, Duration::from_millis(7), Duration::MAX];
-    let numbers = [0, 1, u64::MAX];
-    for seed in 0..2_000 {
-        let mut random = Rng::with_seed(seed);
-        let mut server = Server::new();
-        for _ in 0..12 {
-            let mut duration = || durations[random.usize(..3)];
-            let terms = Terms { lease: duration(), claim: duration(), calm: duration(), recovers: true };
-            let longest = duration();
-            let mut unit = || ends[random.usize(..4)];
-            let (keep, need, least, spare, weight, limit) = (unit(), unit(), unit(), unit(), unit(), unit());
-            let mut number = || numbers[random.usize(..3)];
-            let (seq, config, epoch, token) = (number(), number(), number(), number());
-            let hostile = Statement {
-                seq,
-                declaration: Declaration { config, limit, terms },
-                epoch: Some(Epoch::from(epoch)),
-                longest,
-                token: Token::from(token),
-                keep,
-                need,
-                least,
-                spare,
-                weight,
-                ..statement(random.u128(0..3))
-            };
-            server.now = [server.now, 0, u64::MAX / 1_000, server.now / 2][random.usize(..4)];
-            _ = server.sync(hostile);
-            server.allocator.status(server.time());
-        }
-    }
-}
-
-/// A process that claims all units for ever loses them a lease after its last statement.
-#[test]
-fn a_hostile_process_ends_with_its_lease() {
-    let mut server = Server::new();
-    server.units(1, 0, 1);
-    let hostile = Statement {
-        epoch: Some(Epoch::from(1)),
-        longest: Duration::MAX,
-        keep: u32::MAX,
-        need: u32::MAX,
-        spare: u32::MAX,
-        weight: u32::MAX,
-        ..statement(2)
-    };
-    assert_eq!(server.sync(hostile).unwrap().quarantine, Duration::from_secs(86_400), "at most a day");
-    let mut server = Server::new();
-    server.units(1, 0, 1);
-    assert_eq!(server.sync(Statement { epoch: None, ..hostile }).unwrap().grant.units, 9);
-    server.now += 100;
-    server.seq = 9;
-    assert_eq!(server.units(1, 0, 10), 10);
 }

@@ -28,15 +28,20 @@ fn main() {
 /// Scripts that the search has found, by faults of the machine and of its rules.
 fn found_before() {
     use Input::{
-        Answer, Arrive, Backup, Call, Cut, Fail, ForceClosed, ForceOpen, LoseAnswer, Notice, Refuse, Replace, Restore,
-        Run, Send, Succeed, Tick,
+        Answer, Arrive, Backup, Call, Cut, Fail, ForceClosed, ForceOpen, Forget, LoseAnswer, Notice, Refuse, Replace,
+        Restore, Run, Send, Succeed, Tick,
     };
-    let scripts: [&[Input]; 10] = [
+    let scripts: [&[Input]; 18] = [
         // A server that has gone back opens the circuit again, by hand now, in a generation that a
         // process knows.
         &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), ForceOpen(0), Restore],
         // An outcome from before the first connection is too old to be reported.
         &[Replace(1), Call(1), Succeed(1), Tick(1_100)],
+        // More outcomes than the window has calls are all reported.
+        &[&[Replace(1), Call(1), Call(1), Call(1), Call(1)][..], &[Succeed(1), Succeed(1), Succeed(1), Succeed(1)]]
+            .concat(),
+        // One that is just young enough.
+        &[Replace(1), Call(1), Succeed(1), Tick(1_000)],
         // After a lost answer, a server that has gone back makes a generation that was there.
         &[
             &[ForceOpen(1), Send(1), ForceOpen(1), Run(1), Restore, Run(0), ForceClosed(0), Send(0)][..],
@@ -82,6 +87,30 @@ fn found_before() {
             &[ForceClosed(0), Fail(1), Fail(1), Restore, Call(0), Arrive(1), Notice(1), Cut(1)],
         ]
         .concat(),
+        // An answer to an opening by hand is lost, and a server that has gone back repeats a row.
+        &[
+            &[Forget, ForceOpen(1), ForceOpen(0), Run(0), Restore, ForceOpen(0), Notice(1), Send(1), Run(0)][..],
+            &[Call(0), Restore, Notice(1), Cut(1), ForceClosed(1), Call(1), Call(1), Fail(1), ForceClosed(0), Fail(1)],
+        ]
+        .concat(),
+        // A row comes between the failures that open a circuit that was closed by hand.
+        &[ForceClosed(1), Call(1), Fail(1), ForceClosed(0), Run(0), Notice(1), Call(1), Fail(1), Send(1)],
+        // Two rows come while an answer is on its way.
+        &[ForceClosed(1), Send(1), Arrive(1), ForceOpen(0), Run(0), Notice(1), Notice(1)],
+        // A probe ends after another one has opened the circuit again, and its answer comes late.
+        &[
+            &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), Tick(3_000), Call(0), Run(0), Tick(3_000)][..],
+            &[Call(1), Run(1), Fail(1), Run(1), Run(0), Fail(0), Send(0), Arrive(0), Tick(100), Answer(0)],
+        ]
+        .concat(),
+        // A cool-down that was heard of late is over on the server, which an answer says.
+        &[
+            &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), Tick(3_000), Call(1), Run(1), Tick(3_000)][..],
+            &[Call(0), Run(0), Fail(0), Run(0), Tick(100), Notice(1), Tick(2_950), Fail(1), Run(1)],
+        ]
+        .concat(),
+        // The server is asked again as soon as that may be.
+        &[Call(0), Fail(0), Tick(100), Send(0), LoseAnswer(0), Answer(0), Tick(1_000), Send(0)],
     ];
     for script in scripts {
         let mut world = World::new(1);

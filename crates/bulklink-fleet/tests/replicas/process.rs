@@ -29,12 +29,13 @@ pub(crate) struct Process {
     cancelled: BTreeSet<AskId>,
     /// Outcomes that counted here and were in no report.
     unreported: u64,
+    /// Those of them that counted since the latest row.
+    in_row: u64,
     /// All outcomes that counted here while the circuit was closed.
     pub(crate) counted: u64,
     /// The latest generation of the server's that was received.
     seen: u64,
-    /// The generation that rows must exceed. None after the answer to a closing by hand was lost:
-    /// that may have made a later one, or be made later.
+    /// The generation that the rows of notices must exceed.
     known: Option<u64>,
     /// The generation of the newest notice that waits for the answer to the command on its way.
     stored: Option<u64>,
@@ -71,6 +72,7 @@ impl Process {
             asks: VecDeque::new(),
             cancelled: BTreeSet::new(),
             unreported: 0,
+            in_row: 0,
             counted: 0,
             seen: 0,
             known: None,
@@ -119,8 +121,14 @@ impl Process {
         self.ended.extend(pass.probe.map(|_| pass));
         if settled.counted && pass.probe.is_none() && outcome.is_some() {
             self.unreported += 1;
+            self.in_row += 1;
             self.counted += 1;
             self.failures = if outcome.is_some_and(|mark| mark.failed) { self.failures + 1 } else { 0 };
+        }
+        let is_closed = self.circuit.view(now).state == State::Closed;
+        if settled.counted && pass.probe.is_none() && outcome.is_some() && is_closed {
+            let next = self.replica.clone().settle(&mut self.circuit.clone(), now, pass, Some(Mark::default()));
+            assert!(!next.has_work, "another outcome for the same report changes nothing");
         }
         if was_closed && self.circuit.view(now).state == State::Open {
             self.has_tripped = true;
@@ -156,8 +164,10 @@ impl Process {
         let work = self.replica.next_work(&self.circuit, now);
         assert!(work.is_none() || is_free, "{work:?} is sent before the answer to another command");
         if let Some(Work::Report(Report::Closed { outcomes, .. })) = &work {
-            assert!(outcomes.counts().calls <= self.unreported, "an outcome is reported twice");
-            (self.unreported, self.failures) = (0, 0);
+            // Those since a change by hand count after it, and in no earlier row.
+            let most = if self.has_change { self.in_row } else { self.unreported };
+            assert!(outcomes.counts().calls <= most, "an outcome is reported twice, or in a later row");
+            (self.unreported, self.in_row, self.failures) = (0, 0, 0);
         }
         if let Some(work) = &work {
             self.sends_force = matches!(work, Work::Force(_));
@@ -174,11 +184,17 @@ impl Process {
 
     pub(crate) fn receive_answer(&mut self, now: Instant) -> bool {
         let Some(answer) = self.answer.take() else { return false };
-        let mut must_stay = false;
+        let (mut must_stay, mut before, mut is_half_open) = (false, None, false);
         if let Ok(Answer { row, .. }) = &answer {
             // The trip is still to be reported.
             let generation = if self.sends_force { self.seen } else { row.generation };
             let is_latest = self.stored.is_none_or(|stored| stored <= row.generation);
+            if is_latest && !self.may_repeat {
+                let is_known = row.generation == self.seen && self.replica.is_connected();
+                let states = [self.circuit.view(now).state, self.circuit.phase_state()];
+                before = (is_known && states == [row.state; 2]).then(|| self.circuit.clone());
+                is_half_open = row.state == State::HalfOpen && !self.has_change;
+            }
             must_stay = row.state == State::Closed && is_latest && self.must_open(now, generation);
             if row.generation != self.seen {
                 self.forget_outcomes();
@@ -193,6 +209,12 @@ impl Process {
         let verdicts = self.replica.answered(&mut self.circuit, now, answer);
         let is_open = self.circuit.view(now).state == State::Open;
         assert!(!must_stay || is_open, "a trip is overwritten before it is reported");
+        assert!(!is_half_open || !is_open, "a cool-down that is over on the server goes on");
+        if let Some(before) = before {
+            assert_eq!(self.circuit.generation(), before.generation(), "a row that is known begins anew");
+            let is_longer = self.circuit.view(now).retry_at > before.view(now).retry_at;
+            assert!(!is_longer, "an answer that comes late makes a cool-down longer");
+        }
         self.has_tripped &= must_stay;
         self.check_forced(now);
         self.take(now, verdicts);
@@ -206,8 +228,7 @@ impl Process {
             self.failures = 0;
         }
         if let Some(stored) = self.stored.take() {
-            // After the answer to a closing by hand was lost, any row may be the next.
-            self.seen = if self.known.is_none() { stored } else { self.seen.max(stored) };
+            self.seen = self.seen.max(stored);
             self.known = self.known.max(Some(stored));
         }
     }
@@ -215,13 +236,15 @@ impl Process {
     /// The answer to the command on its way is lost.
     fn lose_force(&mut self) {
         self.has_change |= self.sends_force;
-        self.known = self.known.filter(|_| !self.sends_force);
     }
 
     /// Outcomes of an earlier generation are never reported.
     fn forget_outcomes(&mut self) {
-        if self.has_row && !self.has_change && !self.sends_force && !self.may_repeat {
-            self.unreported = 0;
+        if self.has_row && !self.may_repeat {
+            self.in_row = 0;
+            if !self.has_change && !self.sends_force {
+                self.unreported = 0;
+            }
         }
     }
 

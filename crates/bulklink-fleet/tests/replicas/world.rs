@@ -55,6 +55,9 @@ use Input::{
     LoseAnswer, LoseNotice, Notice, Refuse, Replace, Restore, Run, Send, Succeed, Tick,
 };
 
+/// Outcomes that are older when the server is reached count no more.
+const YOUNG: Duration = Duration::from_secs(1);
+
 pub(crate) const FAILED: Mark = Mark { failed: true, slow: false };
 
 /// What random scripts choose from, with how often.
@@ -224,7 +227,8 @@ impl World {
             Tick(millis) => {
                 self.now = now + Duration::from_millis(millis);
                 // What a process has counted that has not reached the server may be too old now.
-                self.is_disturbed |= self.processes.iter().any(|process| !process.replica.is_connected());
+                let is_history = |process: &Process| process.replica.sharing(self.now).down_for > YOUNG;
+                self.is_disturbed |= self.processes.iter().any(is_history);
             }
         }
         self.check_probes(input);

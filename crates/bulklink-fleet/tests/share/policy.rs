@@ -1,185 +1,15 @@
-//! The machines of one process: its units and their lease, and the policy of using them.
+//! The policy: when a process states its condition, and which units it uses and keeps.
 
 use std::time::Duration;
 
 use bulklink::Load;
 use bulklink::runtime::Instant;
 use bulklink_fleet::share::{
-    Allocator, Connection, Decision, Declaration, Demand, Grant, Level, LimitRefusal, Notice, Policy, Reply, Share,
-    Terms, Tuning,
+    Allocator, Connection, Decision, Declaration, Demand, Grant, Level, Notice, Policy, Reply, Share, Terms, Tuning,
 };
-use bulklink_fleet::{ProcessId, ServerTime, Version};
+use bulklink_fleet::{ProcessId, ServerTime};
 
-const PROCESS: u128 = 7;
-
-fn at(millis: u64) -> Instant {
-    Instant::EPOCH.saturating_add(Duration::from_millis(millis))
-}
-
-fn share() -> Share {
-    let declaration = Declaration { config: 1, limit: 10, terms: Terms::default() };
-    Share::new(ProcessId::from(PROCESS), 1, declaration)
-}
-
-fn need(keep: u32, need: u32) -> Demand {
-    Demand { keep, need, ..Demand::default() }
-}
-
-/// Sends a statement, and takes a reply that grants `units` for `valid` milliseconds.
-fn granted(share: &mut Share, now: u64, demand: Demand, units: u32, valid: u64) -> Reply {
-    let statement = share.send(at(now), Connection::default(), demand);
-    let grant = Grant {
-        process: statement.process,
-        seq: statement.seq,
-        serial: 100.into(),
-        units,
-        valid: Duration::from_millis(valid),
-        token: 50.into(),
-        epoch: 1.into(),
-        level: None,
-    };
-    let reply = Reply {
-        grant,
-        due: None,
-        quarantine: Duration::ZERO,
-        longest: Duration::from_secs(10),
-        limit: 10,
-        version: Version::from(1),
-        processes: 1,
-        weights: 1,
-    };
-    assert!(share.take(at(now), &reply));
-    reply
-}
-
-#[test]
-fn units_are_usable_from_sending_until_the_lease_ends() {
-    let mut share = share();
-    let reply = granted(&mut share, 0, need(0, 3), 3, 100);
-    assert_eq!((share.usable(at(99)), share.usable(at(100))), (3, 0));
-    assert_eq!((share.deadline(), share.token()), (Some(at(100)), reply.grant.token));
-    // A reply that takes 40 ms: the lease is counted from sending.
-    let statement = share.send(at(50), Connection::default(), need(3, 3));
-    let grant = Grant { seq: statement.seq, ..reply.grant };
-    assert!(share.take(at(90), &Reply { grant, ..reply }));
-    assert_eq!(share.deadline(), Some(at(150)));
-    assert!(!share.lapse(at(149)) && share.lapse(at(150)) && !share.lapse(at(151)));
-}
-
-#[test]
-fn units_that_are_given_back_are_not_usable_from_sending_on() {
-    let mut share = share();
-    granted(&mut share, 0, need(0, 3), 3, 100);
-    let statement = share.send(at(10), Connection::default(), need(1, 1));
-    assert_eq!((statement.keep, share.usable(at(10))), (1, 1));
-    assert_eq!(share.send(at(10), Connection::default(), need(3, 3)).keep, 1, "no more than there is");
-}
-
-#[test]
-fn a_share_knows_the_fleet_of_the_latest_reply() {
-    let mut share = share();
-    assert_eq!((share.limit(), share.fleet()), ((0, Version::default()), (0, 0)));
-    let reply = granted(&mut share, 0, need(0, 3), 3, 100);
-    share.send(at(10), Connection::default(), need(3, 3));
-    let grant = Grant { seq: reply.grant.seq + 1, ..reply.grant };
-    let reply = Reply { grant, limit: 20, version: Version::from(4), processes: 3, weights: 5, ..reply };
-    assert!(share.take(at(11), &reply));
-    assert_eq!((share.limit(), share.fleet()), ((20, Version::from(4)), (3, 5)));
-    // A change that the process itself has made comes before the next reply, and an old one late.
-    share.set_limit(30, Version::from(4));
-    assert_eq!(share.limit(), (20, Version::from(4)));
-    share.set_limit(30, Version::from(5));
-    assert_eq!(share.limit(), (30, Version::from(5)));
-}
-
-#[test]
-fn a_part_of_a_limit_is_by_weight_and_at_least_one_unit() {
-    let declaration = Declaration { config: 1, limit: 10, terms: Terms::default() };
-    let part = |weight, limit, weights| Share::new(ProcessId::from(PROCESS), weight, declaration).part(limit, weights);
-    let parts = [part(1, 20, 4), part(3, 20, 4), part(1, 10, 40), part(9, 10, 4), part(0, 8, 0)];
-    assert_eq!(parts, [5, 15, 1, 10, 8]);
-}
-
-#[test]
-fn only_the_latest_statement_counts() {
-    let mut share = share();
-    let old = granted(&mut share, 0, need(0, 3), 3, 100);
-    share.send(at(10), Connection::default(), need(1, 1));
-    assert!(!share.take(at(11), &old) && !share.take_notice(at(11), &Notice::Granted(old.grant)));
-    assert_eq!(share.usable(at(11)), 1);
-    let other = Grant { process: ProcessId::from(8), seq: old.grant.seq + 1, ..old.grant };
-    assert!(!share.take_notice(at(11), &Notice::Granted(other)));
-}
-
-/// A notice can come before the reply to the same statement, and neither takes units away.
-#[test]
-fn a_notice_and_a_reply_come_in_any_order() {
-    for notice_first in [false, true] {
-        let mut share = share();
-        let reply = granted(&mut share, 0, need(0, 0), 0, 30);
-        let statement = share.send(at(10), Connection::default(), need(0, 3));
-        let grant = Grant { seq: statement.seq, ..reply.grant };
-        let (reply, notice) = (Reply { grant, ..reply }, Notice::Granted(Grant { units: 2, ..grant }));
-        if notice_first {
-            share.take_notice(at(11), &notice);
-            assert!(share.is_pending());
-        }
-        share.take(at(11), &reply);
-        if !notice_first {
-            share.take_notice(at(11), &notice);
-        }
-        assert_eq!((share.usable(at(39)), share.usable(at(40)), share.is_pending()), (2, 0, false));
-    }
-}
-
-/// A statement that was processed twice: the later row replaces the earlier one.
-#[test]
-fn a_later_serial_replaces_the_units() {
-    let mut share = share();
-    let reply = granted(&mut share, 0, need(0, 3), 3, 100);
-    let later = Grant { serial: 200.into(), units: 1, ..reply.grant };
-    assert!(share.take_notice(at(1), &Notice::Granted(later)));
-    assert_eq!(share.usable(at(1)), 1);
-    assert!(!share.take(at(2), &reply));
-    assert_eq!(share.usable(at(2)), 1);
-}
-
-/// The epoch of data is named for as long as units of it can be held, and with it its lease.
-#[test]
-fn an_epoch_is_named_for_a_lease() {
-    let mut share = share();
-    let first = share.send(at(0), Connection::default(), need(0, 1));
-    assert_eq!((first.epoch, first.longest), (None, Duration::from_secs(10)));
-    let reply = granted(&mut share, 0, need(0, 1), 1, 100);
-    share.take(at(0), &Reply { longest: Duration::from_secs(20), ..reply });
-    for (now, is_named) in [(19_999, true), (20_000, false)] {
-        let connection = Connection { run: None, uptime: Some(Duration::from_secs(15)) };
-        let statement = share.clone().send(at(now), connection, need(0, 1));
-        let longest = Duration::from_secs(if is_named { 20 } else { 10 });
-        assert_eq!((statement.epoch.is_some(), statement.longest), (is_named, longest));
-        assert_eq!(statement.is_young, is_named, "younger than the longest lease");
-    }
-}
-
-#[test]
-fn hostile_replies_are_harmless() {
-    let mut share = share();
-    let reply = granted(&mut share, 0, need(0, 1), 1, 100);
-    let statement = share.send(at(1), Connection::default(), need(u32::MAX, u32::MAX));
-    let grant = Grant {
-        seq: statement.seq,
-        serial: u64::MAX.into(),
-        units: u32::MAX,
-        valid: Duration::MAX,
-        token: u64::MAX.into(),
-        level: Some(Level::UNBOUNDED),
-        ..reply.grant
-    };
-    share.take(at(1), &Reply { grant, due: Some(Duration::MAX), longest: Duration::MAX, ..reply });
-    assert_eq!((share.usable(at(2)), share.firm()), (u32::MAX, Some(u32::MAX)));
-    assert_eq!(share.usable(at(86_400_001)), 0, "at most a day");
-    share.send(Instant::FAR_FUTURE, Connection::default(), need(0, 0));
-}
+use crate::{at, granted, need, share};
 
 /// The load of a bulkhead of 100 units.
 fn load(change: impl FnOnce(&mut Load)) -> Load {
@@ -264,6 +94,64 @@ fn an_idle_process_sends_nothing() {
     assert_eq!(process.take_sent(), []);
 }
 
+/// Its calls have gone before it had units: so it needs none, which the next beat says.
+#[test]
+fn a_process_that_needs_nothing_any_more_says_so_once() {
+    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    process.other(100, need(0, 10));
+    process.load.waiting = 5;
+    process.look(101);
+    assert_eq!(process.take_sent(), [need(0, 5)]);
+    process.load.waiting = 0;
+    assert_eq!(process.look(102).1, Some(at(1_101)));
+    assert_eq!(process.take_sent(), []);
+    assert_eq!(process.look(1_101), (0, None));
+    assert_eq!(process.take_sent(), [Demand::default()]);
+}
+
+/// Also long before the next beat: no other process may be left that hands out units.
+#[test]
+fn a_process_that_waits_asks_again_when_units_can_be_free() {
+    let mut process = Process::new(Tuning { beat: Duration::from_secs(60), headroom: 0, ..Tuning::default() });
+    process.other(100, need(0, 10));
+    process.load.waiting = 5;
+    assert_eq!(process.look(101).1, Some(at(3_100)), "the other is silent then");
+    assert_eq!(process.take_sent().len(), 1);
+    assert_eq!(process.look(3_100).1, Some(at(10_100)), "its lease is over then");
+    assert_eq!(process.look(10_100).0, 5);
+    assert_eq!(process.take_sent(), [need(0, 5); 2]);
+}
+
+/// With the units of a notice, the time at which others could become free is of no interest.
+#[test]
+fn a_process_that_has_what_it_needs_does_not_ask_for_more() {
+    let mut policy = Policy::new(Tuning { beat: Duration::from_secs(60), headroom: 0, ..Tuning::default() });
+    let (mut share, waiting) = (share(), load(|load| load.waiting = 5));
+    let demand = policy.look(at(0), &waiting, &share).demand.unwrap();
+    let reply = granted(&mut share, 0, demand, 0, 90_000);
+    share.take(at(0), &Reply { due: Some(Duration::from_secs(3)), ..reply });
+    assert_eq!(policy.look(at(1), &waiting, &share).next, Some(at(3_000)));
+    share.take_notice(at(2), &Notice::Granted(Grant { units: 5, ..reply.grant }));
+    let running = load(|load| load.in_use = 5);
+    assert_eq!(policy.look(at(2), &running, &share).next, Some(at(2)), "it uses them first");
+    for now in [2, 3_000] {
+        let decision = policy.look(at(now), &running, &share);
+        assert_eq!((decision.demand, decision.next), (None, Some(at(60_000))));
+    }
+}
+
+/// All of its units are in use: there is no idle one whose time could come.
+#[test]
+fn a_process_without_idle_units_is_not_looked_at_for_them() {
+    let mut process = Process::new(Tuning::default());
+    process.load.in_use = 5;
+    process.look(0);
+    process.other(100, need(0, 10));
+    assert_eq!(process.look(110).0, 5);
+    let (ceiling, next) = process.look(120);
+    assert_eq!((ceiling, process.share.usable(at(120)), next), (5, 5, Some(at(1_110))));
+}
+
 #[test]
 fn a_process_asks_when_its_load_exceeds_its_units_and_again_when_it_has_grown() {
     let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
@@ -336,6 +224,18 @@ fn a_strict_process_gives_each_unit_back_after_one_use() {
     assert_eq!(process.take_sent().first().map(|demand| (demand.keep, demand.spare)), Some((9, 0)));
 }
 
+/// Others have new units above the level for a turn.
+#[test]
+fn a_strict_process_uses_new_units_above_the_level_once() {
+    for (tuning, ceiling) in [(Tuning::default(), 5), (Tuning::default().strict(), 2)] {
+        let (mut policy, mut share, load) = (Policy::new(tuning), share(), load(|load| load.in_use = 5));
+        let demand = policy.look(at(0), &load, &share).demand.unwrap();
+        granted(&mut share, 0, demand, 5, 90_000);
+        share.tighten(Level::from(2));
+        assert_eq!([1, 1].map(|now| policy.look(at(now), &load, &share).ceiling), [5, ceiling]);
+    }
+}
+
 /// An idle unit is not kept because of the call that has just ended.
 #[test]
 fn a_strict_process_keeps_nothing_for_a_past_load() {
@@ -392,6 +292,22 @@ fn units_stay_while_they_cannot_move() {
 }
 
 #[test]
+fn units_stay_without_a_connection_and_until_the_first_statement_on_one() {
+    let mut process = Process::new(Tuning::default());
+    process.load.in_use = 10;
+    process.look(0);
+    process.other(100, need(0, 8));
+    process.take_sent();
+    process.load.in_use = 2;
+    process.policy.set_connected(false);
+    assert_eq!(process.look(200).0, 10);
+    process.policy.set_connected(true);
+    process.look(201);
+    let keeps: Vec<_> = process.take_sent().iter().map(|demand| demand.keep).collect();
+    assert_eq!(keeps, [10, 2], "the first statement on a connection says what there is");
+}
+
+#[test]
 fn nothing_is_stated_without_a_connection_or_beside_another_statement() {
     let mut process = Process::new(Tuning::default());
     process.look(0);
@@ -426,28 +342,22 @@ fn a_process_says_with_how_many_units_it_can_go_on() {
     assert_eq!(least, Some(usable + 2));
 }
 
+/// The units that it has are enough for the call that waited first, so fewer would change nothing.
+#[test]
+fn a_process_that_can_go_on_does_not_state_fewer_units() {
+    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    process.look(0);
+    process.other(0, need(0, 8));
+    process.load = load(|load| (load.waiting, load.first) = (9, 2));
+    process.look(1);
+    assert_eq!(process.take_sent().last(), Some(&Demand { least: 2, ..need(0, 9) }));
+    process.load = load(|load| load.in_use = 2);
+    assert_eq!(process.look(2).0, 2);
+    assert_eq!(process.take_sent(), []);
+}
+
 #[test]
 fn only_a_strict_process_is_looked_at_after_each_operation() {
     let lingers = |tuning| Policy::new(tuning).lingers();
     assert!(lingers(Tuning::default()) && !lingers(Tuning::default().strict()));
-}
-
-#[test]
-fn a_notice_is_read_from_its_text() {
-    let grant = granted(&mut share(), 0, need(0, 3), 3, 100).grant;
-    let process = ProcessId::from(PROCESS);
-    let leveled = Grant { level: Some(Level::from(4)), ..grant };
-    for notice in [Notice::Granted(grant), Notice::Granted(leveled), Notice::Tight(Level::UNBOUNDED)] {
-        assert_eq!(Notice::of_text(process, &notice.text()), Some(notice));
-    }
-    for text in ["", "t", "t x", "t -1", "s 1 2 3", "x 1"] {
-        assert_eq!(Notice::of_text(process, text), None, "{text}");
-    }
-}
-
-#[test]
-fn a_limit_that_was_not_changed_says_why() {
-    let version = LimitRefusal::Version { current: Version::from(4), limit: 20 };
-    let texts = [LimitRefusal::Absent, version].map(|refusal| refusal.to_string());
-    assert_eq!(texts, ["no process has declared a limit", "the limit is 20, in version 4"]);
 }
