@@ -96,15 +96,17 @@ pub(crate) struct Session<R: Rows> {
 }
 
 impl<R: Rows> Session<R> {
-    /// Begins to run commands. Notifications go to `hear`, which is dropped when the session ends.
+    /// Begins to run commands, until some take longer than `limit`. Notifications go to `hear`, which
+    /// is dropped when the session ends.
     pub(crate) fn start(
         (client, wire): (Client, Wire),
         statements: Statements,
         rows: R,
+        limit: Duration,
         hear: impl FnMut(&str) + Send + 'static,
     ) -> Self {
         let (jobs, queue) = mpsc::unbounded_channel();
-        let worker = Worker { client, statements, jobs: queue, rows };
+        let worker = Worker { client, statements, jobs: queue, rows, limit };
         Session { jobs, _task: Task::spawn(wire, hear, worker.run()) }
     }
 

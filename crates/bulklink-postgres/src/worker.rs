@@ -1,13 +1,16 @@
 //! Runs commands on the rows of a table, one transaction after the other.
 //!
 //! A transaction locks the row of its name, so all that happens to a name has one order.
-//! The commands of one name that wait meanwhile share the next transaction.
+//! The commands of one name that wait meanwhile share the next transaction, before those of other
+//! names: so a name that another session has locked is waited for once.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use bulklink_fleet::{Name, ServerTime, StoreError};
 use futures_util::future::{join, try_join_all};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
@@ -42,6 +45,7 @@ pub(crate) trait Rows: Send + Sync + 'static {
     fn reads(command: &Self::Command) -> bool;
 
     /// Applies commands to the row with this text, if there is one. Links in `dead` have ended.
+    /// Commands that only read change nothing.
     ///
     /// # Errors
     ///
@@ -52,8 +56,11 @@ pub(crate) trait Rows: Send + Sync + 'static {
         text: Option<&str>,
         now: ServerTime,
         dead: &BTreeSet<i64>,
-        commands: impl Iterator<Item = &'a Self::Command>,
+        commands: impl Iterator<Item = &'a Self::Command> + Clone,
     ) -> Result<Done<Self>, StoreError>;
+
+    /// Whether a connection is of no more use after a refusal.
+    fn ends(refusal: &StoreError) -> bool;
 
     /// Takes the news, once the commands have taken effect. Returns whether their
     /// answers still matter.
@@ -148,12 +155,14 @@ pub(crate) struct Worker<R: Rows> {
     pub(crate) statements: Statements,
     pub(crate) jobs: mpsc::UnboundedReceiver<Job<R>>,
     pub(crate) rows: R,
+    /// How long commands may take, before the connection is of no more use.
+    pub(crate) limit: Duration,
 }
 
 impl<R: Rows> Worker<R> {
     /// Runs commands until the connection ends, or until no more can come.
     pub(crate) async fn run(mut self) {
-        let mut waiting = VecDeque::new();
+        let mut waiting = VecDeque::<Job<R>>::new();
         loop {
             if waiting.is_empty() {
                 let Some(job) = self.jobs.recv().await else { return };
@@ -162,16 +171,29 @@ impl<R: Rows> Worker<R> {
             while let Ok(job) = self.jobs.try_recv() {
                 waiting.push_back(job);
             }
-            let same = |job: &&Job<R>| job.name == waiting[0].name;
-            let count = waiting.iter().take(BATCH).take_while(same).count();
-            let batch: Vec<Job<R>> = waiting.drain(..count).collect();
-            if let Err(End) = self.serve(batch).await {
-                return;
+            // A command that nobody awaits any more must not take effect after later ones.
+            waiting.retain(|job| !job.answer.is_closed());
+            let Some(name) = waiting.front().map(|job| job.name.clone()) else { continue };
+            let (mut batch, mut others) = (vec![], VecDeque::new());
+            for job in waiting {
+                if job.name == name && batch.len() < BATCH { batch.push(job) } else { others.push_back(job) }
+            }
+            waiting = others;
+            let Ok(Ok(refusal)) = timeout(self.limit, self.serve(batch)).await else { return };
+            if refusal == Some(refused("55P03")) {
+                // Another session has the row: those that came meanwhile have waited for it too.
+                while let Ok(job) = self.jobs.try_recv() {
+                    waiting.push_back(job);
+                }
+                let (same, others) = waiting.into_iter().partition::<Vec<_>, _>(|job| job.name == name);
+                waiting = others.into();
+                refuse(same, &refused("55P03"));
             }
         }
     }
 
-    async fn serve(&mut self, batch: Vec<Job<R>>) -> Result<(), End> {
+    /// Runs commands of one name. Returns the error, if they were refused.
+    async fn serve(&mut self, batch: Vec<Job<R>>) -> Result<Option<StoreError>, End> {
         let mut dead = BTreeSet::new();
         let mut only_reads = batch.iter().all(|job| R::reads(&job.command));
         for _ in 0..TRIES {
@@ -186,18 +208,18 @@ impl<R: Rows> Worker<R> {
                         // A call that was dropped wants no answer.
                         let _ = job.answer.send(answer);
                     }
-                    return Ok(());
+                    return Ok(None);
                 }
                 Tried::Again(keys) => dead.extend(keys),
                 Tried::Refused(error) => {
                     refuse(batch, &error);
-                    return Ok(());
+                    return if R::ends(&error) { Err(End) } else { Ok(Some(error)) };
                 }
             }
         }
         // Each turn finds a link that has ended, or another process created the row meanwhile.
         refuse(batch, &refused("40001"));
-        Ok(())
+        Ok(None)
     }
 
     /// Answers commands that only read, without a transaction. If one of them would change the row

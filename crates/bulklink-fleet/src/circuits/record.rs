@@ -24,7 +24,7 @@ use bulklink::runtime::Instant;
 use bulklink_breaker::plumbing::Snapshot;
 use bulklink_breaker::{Circuit, Counts, Mark, Pass, ProbeId, Settings, State};
 
-use super::encoding::{DIFFER, mark_text, marks_text, probe_text};
+use super::encoding::{DIFFER, marks_text, probe_text};
 use super::{Effect, Force, Operation, Reply, Report, Row, numbers};
 use crate::StoreError;
 
@@ -191,7 +191,7 @@ impl Record {
         let settings = if known.is_empty() { Settings::default() } else { numbers::settings(known)? };
         let (window, mut marks, mut parts) = (line("w")?, Vec::new(), Vec::new());
         if settings.window_calls().is_some() {
-            marks = window.chars().map(mark).collect::<Option<_>>()?;
+            marks = window.bytes().map(mark).collect::<Option<_>>()?;
         } else {
             let numbers: Vec<u64> = window.split(' ').map(number).collect::<Option<_>>()?;
             let part = |part: &[u64]| match *part {
@@ -244,9 +244,15 @@ fn instant(text: &str) -> Option<Instant> {
     Some(Instant::from_nanos(number(text)? * 1000))
 }
 
-fn mark(letter: char) -> Option<Mark> {
-    let all = [false, true].map(|failed| [false, true].map(|slow| Mark { failed, slow })).concat();
-    all.into_iter().find(|mark| mark_text(Some(*mark)) == letter.to_string())
+fn mark(letter: u8) -> Option<Mark> {
+    let (failed, slow) = match letter {
+        b'.' => (false, false),
+        b'f' => (true, false),
+        b's' => (false, true),
+        b'b' => (true, true),
+        _ => return None,
+    };
+    Some(Mark { failed, slow })
 }
 
 fn probe(word: &str) -> Option<(Instant, ProbeId)> {

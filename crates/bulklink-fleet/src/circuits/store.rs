@@ -32,7 +32,7 @@ pub trait CircuitStore: Send + Sync + 'static {
 
     /// Does an operation on a circuit, and makes a closed circuit first if there is none.
     ///
-    /// Without settings, those of the last operation stay.
+    /// Only a change by hand comes without settings: those of the last operation stay.
     fn operate(
         &self,
         name: &Name,

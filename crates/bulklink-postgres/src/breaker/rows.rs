@@ -34,7 +34,7 @@ impl Rows for Circuits {
         text: Option<&str>,
         now: ServerTime,
         _: &BTreeSet<i64>,
-        commands: impl Iterator<Item = &'a Self::Command>,
+        commands: impl Iterator<Item = &'a Self::Command> + Clone,
     ) -> Result<Done<Self>, StoreError> {
         let now = instant(now);
         let known = text.map(Record::of_text);
@@ -55,6 +55,12 @@ impl Rows for Circuits {
         notices.channels = repeat_n(CHANNEL.to_owned(), notices.messages.len()).collect();
         let is_refused = answers.iter().all(Result::is_err);
         Ok(Done { text: Some(record.text()).filter(|_| !is_refused), answers, told: (), notices })
+    }
+
+    /// The server takes no writes, and the primary may be another one now; or the table was replaced.
+    fn ends(refusal: &StoreError) -> bool {
+        let StoreError::Refused { code } = refusal else { return false };
+        ["25006", "0A000", "26000", "42P01", "42703"].contains(&&**code)
     }
 
     fn committed(&self, _: &Name, (): ()) -> bool {

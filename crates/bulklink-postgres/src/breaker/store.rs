@@ -8,6 +8,7 @@ use bulklink_breaker::Settings;
 use bulklink_fleet::circuits::record::Record;
 use bulklink_fleet::circuits::{CircuitStore, Operation, Reply, Row};
 use bulklink_fleet::{Name, Namespace, StoreError};
+use futures_util::future::{BoxFuture, FutureExt, Shared};
 use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 
@@ -47,16 +48,11 @@ pub struct PostgresCircuits {
     timeout: Duration,
     /// Where tests have the time.
     clock: Option<String>,
-    sessions: Arc<Sessions>,
+    session: Arc<Mutex<Option<Connecting>>>,
 }
 
-/// The session of a store, once there is one.
-#[derive(Default)]
-struct Sessions {
-    present: Mutex<Option<Arc<Session<Circuits>>>>,
-    /// Held by the one that connects, so that many operations make one session.
-    connects: tokio::sync::Mutex<()>,
-}
+/// A session, or the attempt to have one: many operations make one, and it goes on without them.
+type Connecting = Shared<BoxFuture<'static, Result<Arc<Session<Circuits>>, Failure>>>;
 
 /// Shows neither user nor password.
 impl fmt::Debug for PostgresCircuits {
@@ -70,63 +66,70 @@ impl fmt::Debug for PostgresCircuits {
 
 impl PostgresCircuits {
     pub(crate) fn new(server: Server) -> Self {
-        PostgresCircuits { server, timeout: ANSWER_TIMEOUT, clock: None, sessions: Arc::default() }
+        PostgresCircuits { server, timeout: ANSWER_TIMEOUT, clock: None, session: Arc::default() }
     }
 
     /// How long an answer may take: 500 ms if it is not set. Then the operation fails with
-    /// [`StoreError::TimedOut`], and the next one connects anew. After four fifths of it, the
-    /// server no longer waits for a row that another session has locked, and refuses with `55P03`.
-    /// Operations on other rows wait for it meanwhile.
+    /// [`StoreError::TimedOut`], and a session on which nothing has happened for as long ends: the
+    /// next operation connects anew.
+    ///
+    /// After two fifths of it, the server no longer waits for a row that another session has locked,
+    /// and refuses with `55P03`; operations on other rows wait for it meanwhile. A process that
+    /// stops while it has a row loses its session after three tenths.
     ///
     /// The store that is returned has a session of its own.
     #[must_use]
     pub fn answer_timeout(self, timeout: Duration) -> Self {
-        PostgresCircuits { timeout, sessions: Arc::default(), ..self }
+        PostgresCircuits { timeout, session: Arc::default(), ..self }
     }
 
     /// Reads the time by an expression, for the tests of this crate.
     #[doc(hidden)]
     #[must_use]
     pub fn with_clock(self, expression: &str) -> Self {
-        PostgresCircuits { clock: Some(expression.to_owned()), sessions: Arc::default(), ..self }
+        PostgresCircuits { clock: Some(expression.to_owned()), session: Arc::default(), ..self }
     }
 
-    async fn session(&self) -> Result<Arc<Session<Circuits>>, Failure> {
-        if let Some(session) = self.sessions.present() {
-            return Ok(session);
-        }
-        let _connects = self.sessions.connects.lock().await;
-        if let Some(session) = self.sessions.present() {
-            return Ok(session);
-        }
-        let (client, mut wire) = self.server.connect("bulklink circuits").await?;
-        // A crash of the server may lose the last operations: none waits for its disk.
-        let behaviour = Behaviour { lock_timeout: self.timeout * 4 / 5, is_durable: false };
-        let prepare = async {
-            begin::<Circuits>(&client, behaviour).await?;
-            let statements = Statements::prepare::<Circuits>(&client, self.clock.as_deref()).await;
-            statements.map_err(|error| Failure::of(&error))
+    fn lock(&self) -> MutexGuard<'_, Option<Connecting>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves a session that ends, which takes a moment.
+    fn forget(&self, session: &Arc<Session<Circuits>>) {
+        let is_it = |known: &mut Connecting| matches!(known.peek(), Some(Ok(known)) if Arc::ptr_eq(known, session));
+        let gone = self.lock().take_if(is_it);
+        drop(gone);
+    }
+
+    /// Returns the present session, or connects.
+    fn connecting(&self) -> Connecting {
+        let mut present = self.lock();
+        let is_over = |known: &&Connecting| match known.peek() {
+            None => false,
+            Some(Ok(session)) => session.is_over(),
+            Some(Err(_)) => true,
         };
-        let statements = self.server.in_time(wire.drive(prepare)).await??;
-        let session = Arc::new(Session::start((client, wire), statements, Circuits, |_| {}));
-        *self.sessions.lock() = Some(Arc::clone(&session));
-        Ok(session)
+        if let Some(known) = present.as_ref().filter(|known| !is_over(known)) {
+            return known.clone();
+        }
+        let connecting = connect(self.server.clone(), self.timeout, self.clock.clone()).boxed().shared();
+        tokio::spawn(connecting.clone());
+        *present = Some(connecting.clone());
+        connecting
     }
 }
 
-impl Sessions {
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Session<Circuits>>>> {
-        self.present.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn present(&self) -> Option<Arc<Session<Circuits>>> {
-        self.lock().as_ref().filter(|session| !session.is_over()).map(Arc::clone)
-    }
-
-    fn forget(&self, session: &Arc<Session<Circuits>>) {
-        let gone = self.lock().take_if(|present| Arc::ptr_eq(present, session));
-        drop(gone);
-    }
+async fn connect(server: Server, timeout: Duration, clock: Option<String>) -> Result<Arc<Session<Circuits>>, Failure> {
+    let (client, mut wire) = server.connect("bulklink circuits").await?;
+    // A crash of the server may lose the last operations: none waits for its disk.
+    let behaviour = Behaviour { lock_timeout: timeout / 5 * 2, is_durable: false };
+    let prepare = async {
+        begin::<Circuits>(&client, behaviour).await?;
+        let statements = Statements::prepare::<Circuits>(&client, clock.as_deref()).await;
+        statements.map_err(|error| Failure::of(&error))
+    };
+    let statements = server.in_time(wire.drive(prepare)).await??;
+    Ok(Arc::new(Session::start((client, wire), statements, Circuits, timeout, |_| {})))
 }
 
 impl CircuitStore for PostgresCircuits {
@@ -138,11 +141,11 @@ impl CircuitStore for PostgresCircuits {
         settings: Option<&Settings>,
         operation: &Operation,
     ) -> Result<Reply, StoreError> {
-        let session = self.session().await.map_err(|failure| store_error(&failure))?;
+        let session = self.connecting().await.map_err(|failure| store_error(&failure))?;
         let command = (settings.copied(), operation.clone());
         let reply = timeout(self.timeout, session.run(name, command)).await.unwrap_or(Err(StoreError::TimedOut));
-        if matches!(reply, Err(StoreError::TimedOut | StoreError::Unreachable)) {
-            self.sessions.forget(&session);
+        if reply.as_ref().is_err_and(|error| *error == StoreError::Unreachable || Circuits::ends(error)) {
+            self.forget(&session);
         }
         reply
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bulklink_fleet::share::{self, LimitRefusal, Statement, Status};
 use bulklink_fleet::{Link, Name, ProcessId, Receiver, Server as Facts, Session, StoreError, Version};
@@ -48,7 +49,8 @@ impl PostgresLink {
         let shared = Shared::new(session.id, receiver);
         let (ending, rows) = (Ending(Arc::clone(&shared)), Limits { me, shared: Arc::clone(&shared) });
         let hear = move |message: &str| ending.0.receive(message);
-        let connection = session::Session::start((client, wire), statements, rows, hear);
+        // The fleet ends a link that does not answer.
+        let connection = session::Session::start((client, wire), statements, rows, Duration::MAX, hear);
         Ok(PostgresLink { shared, id: session.id, facts, session: connection })
     }
 }

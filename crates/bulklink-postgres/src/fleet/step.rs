@@ -59,13 +59,18 @@ impl Rows for Limits {
         text: Option<&str>,
         now: ServerTime,
         dead: &BTreeSet<i64>,
-        commands: impl Iterator<Item = &'a Command>,
+        commands: impl Iterator<Item = &'a Command> + Clone,
     ) -> Result<Done<Self>, StoreError> {
+        let listens = self.shared.listens(name) && !commands.clone().all(Self::reads);
         let row = text.map_or_else(|| Ok(Row::default()), Row::decode);
         let mut row = row.map_err(|_| refused("MALFORMED"))?;
-        let Applied { answers, told, notices } =
-            row.apply(now, &self.me, self.shared.listens(name), dead, name, commands);
+        let Applied { answers, told, notices } = row.apply(now, &self.me, listens, dead, name, commands);
         Ok(Done { text: row.encode(), answers: answers.into_iter().map(Ok).collect(), told, notices })
+    }
+
+    /// A link stays: the fleet shows the refusal, and uses its units meanwhile.
+    fn ends(_: &StoreError) -> bool {
+        false
     }
 
     fn committed(&self, name: &Name, told: Vec<Notice>) -> bool {

@@ -4,6 +4,7 @@
 
 mod faults;
 mod rows;
+mod sessions;
 mod setup;
 mod sites;
 mod world;

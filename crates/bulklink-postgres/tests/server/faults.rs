@@ -319,3 +319,23 @@ fn connecting_into_a_black_hole_takes_as_long_as_it_may() {
         assert!((time..time * 50).contains(&start.elapsed()));
     });
 }
+
+#[test]
+fn a_look_locks_nothing_and_writes_nothing() {
+    on_tokio(async {
+        let server = require!(Postgresql::start().await);
+        let name = name("payments");
+        let first = Process::on(&server.store(), 1).await;
+        first.join(&name, 1).await.unwrap();
+        drop(first);
+        // Its new link is in the row only once it has made a statement.
+        let second = Process::on(&server.store(), 1).await;
+        second.link.listen(&name).await.unwrap();
+        let version = "SELECT xmin FROM bulklink.fleet";
+        let before = server.0.value(version);
+        let held = server.0.hold("SELECT FROM bulklink.fleet FOR UPDATE");
+        assert_eq!(second.granted(&name).await, 1);
+        drop(held);
+        assert_eq!(server.0.value(version), before);
+    });
+}
