@@ -96,8 +96,8 @@ pub(crate) struct Session<R: Rows> {
 }
 
 impl<R: Rows> Session<R> {
-    /// Begins to run commands, until some take longer than `limit`. Notifications go to `hear`, which
-    /// is dropped when the session ends.
+    /// Begins to run commands, until some take longer than `limit`. Notifications go to `hear`,
+    /// which is dropped when the session ends.
     pub(crate) fn start(
         (client, wire): (Client, Wire),
         statements: Statements,

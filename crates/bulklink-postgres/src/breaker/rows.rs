@@ -57,7 +57,8 @@ impl Rows for Circuits {
         Ok(Done { text: Some(record.text()).filter(|_| !is_refused), answers, told: (), notices })
     }
 
-    /// The server takes no writes, and the primary may be another one now; or the table was replaced.
+    /// The server takes no writes, and the primary may be another one now; or the table was
+    /// replaced.
     fn ends(refusal: &StoreError) -> bool {
         let StoreError::Refused { code } = refusal else { return false };
         ["25006", "0A000", "26000", "42P01", "42703"].contains(&&**code)

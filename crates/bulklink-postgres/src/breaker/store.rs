@@ -73,9 +73,9 @@ impl PostgresCircuits {
     /// [`StoreError::TimedOut`], and a session on which nothing has happened for as long ends: the
     /// next operation connects anew.
     ///
-    /// After two fifths of it, the server no longer waits for a row that another session has locked,
-    /// and refuses with `55P03`; operations on other rows wait for it meanwhile. A process that
-    /// stops while it has a row loses its session after three tenths.
+    /// After two fifths of it, the server no longer waits for a row that another session has
+    /// locked, and refuses with `55P03`; operations on other rows wait for it meanwhile. A process
+    /// that stops while it has a row loses its session after three tenths.
     ///
     /// The store that is returned has a session of its own.
     #[must_use]

@@ -158,7 +158,7 @@ fn a_call_that_is_dropped_before_its_turn_takes_no_place() {
     });
 }
 
-/// Many stores create each row, some by impossible settings. Each transition is sent once, in order.
+/// Many stores create each row, beside impossible settings. Each transition is sent once, in order.
 #[test]
 fn transitions_of_many_stores_are_told_once_and_in_order() {
     let (server, runtime) = (require!(start()), runtime());
