@@ -70,7 +70,7 @@ impl<R: Platform> Pair<R> {
     }
 
     /// Connects, for leases of this time.
-    async fn lasting<S: LeaseStore>(runtime: &R, stores: [S; 2], limit: usize, lease: Duration) -> Self {
+    pub async fn lasting<S: LeaseStore>(runtime: &R, stores: [S; 2], limit: usize, lease: Duration) -> Self {
         let [first, second] = stores;
         Self([Member::new(runtime, first, limit, lease).await, Member::new(runtime, second, limit, lease).await])
     }
@@ -82,6 +82,24 @@ impl<R: Platform> Pair<R> {
         let clients = join_all((0..clients).map(|at| load.client(&self.0[at % 2].bulkhead)));
         select(pin!(clients), pin!(faults(&load))).await;
         load
+    }
+
+    /// Waits until the store answers both processes. More faults before that could end a lease: the
+    /// pauses of a process grow until it has an answer.
+    pub async fn reach_the_store(&self) {
+        for Member { share, .. } in &self.0 {
+            while share.look().await.is_err() {
+                pass(Duration::from_millis(2)).await;
+            }
+        }
+    }
+
+    /// Loads both processes during faults, and panics if more than `limit` calls run at the same
+    /// time, or if a lease ends: calls that run then are beyond the limit.
+    pub async fn keeps_to(&self, limit: u64, faults: impl AsyncFnOnce(&Load)) {
+        let lost = self.0.each_ref().map(|member| member.share.lost());
+        self.load(30, faults).await.kept_to(limit);
+        assert!(lost.into_iter().all(|lost| lost.now_or_never().is_none()), "a lease has ended");
     }
 
     /// Panics unless no unit is granted soon, and the limit is free.
@@ -147,32 +165,34 @@ const TIME: Duration = Duration::from_millis(1_500);
 /// Cut connections cost no unit and admit no call too many.
 pub async fn cut_connections_cost_no_unit_and_admit_no_call_too_many<R: Platform>(site: impl Site, runtime: R) {
     let proxy = Proxy::to(site.socket());
-    let pair = Pair::new(&runtime, [site.through(&proxy), site.store()], 4).await;
+    let pair = Pair::lasting(&runtime, [site.through(&proxy), site.store()], 4, LEASE * 2).await;
     let cuts = async |load: &Load| {
         for _ in 0..15 {
             proxy.cut();
+            pair.reach_the_store().await;
             load.goes_on(TIME / 20).await;
         }
     };
-    pair.load(30, cuts).await.kept_to(4);
+    pair.keeps_to(4, cuts).await;
     pair.drains(4).await;
 }
 
 /// Dropped replies leak nothing.
 pub async fn dropped_replies_leak_nothing<R: Platform>(site: impl Site, runtime: R) {
     let proxy = Proxy::to(site.socket());
-    let pair = Pair::new(&runtime, [site.through(&proxy), site.store()], 4).await;
+    let pair = Pair::lasting(&runtime, [site.through(&proxy), site.store()], 4, LEASE * 2).await;
     let drops = async |load: &Load| {
-        for count in 0..10 {
-            load.goes_on(TIME / 15).await;
+        for count in 0..9 {
+            load.goes_on(TIME / 30).await;
+            // One ends the connection in use, and each of the others a new one.
             proxy.drop_replies(1 + count % 3);
-            // A reply that is missing shifts the others, so the connection must end.
-            pass(Duration::from_millis(20)).await;
-            proxy.cut();
+            while pair.0[0].share.status().error.is_none() {
+                pass(Duration::from_millis(2)).await;
+            }
+            pair.reach_the_store().await;
         }
-        load.goes_on(TIME / 15).await;
     };
-    pair.load(30, drops).await.kept_to(4);
+    pair.keeps_to(4, drops).await;
     pair.drains(4).await;
 }
 
@@ -304,14 +324,15 @@ pub async fn sentinel_3428_a_limit_of_one_runs_one<R: Platform>(site: impl Site,
 
 /// Ended sessions change nothing.
 pub async fn ended_sessions_change_nothing<R: Platform>(site: impl Site, runtime: R) {
-    let pair = Pair::new(&runtime, [site.store(), site.store()], 4).await;
+    let pair = Pair::lasting(&runtime, [site.store(), site.store()], 4, LEASE * 2).await;
     let faults = async |load: &Load| {
         for _ in 0..15 {
             site.end_sessions();
+            pair.reach_the_store().await;
             load.goes_on(TIME / 20).await;
         }
     };
-    pair.load(30, faults).await.kept_to(4);
+    pair.keeps_to(4, faults).await;
     pair.drains(4).await;
 }
 

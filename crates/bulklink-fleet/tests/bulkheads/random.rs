@@ -1,25 +1,33 @@
 //! Random worlds: the limit holds, and all recovers.
 
-use bulklink::OwnedSlot;
+use std::rc::Rc;
+
 use bulklink::testing::Task;
+use bulklink::{OwnedSlot, Rejection};
 use proptest::prelude::*;
 
-use crate::scene::{Call, Process, Scene};
+use crate::scene::{Process, Scene};
 
-/// A slot, and how often its process had lost its units before.
+/// Some of the actions.
+const CALL: u8 = 0;
+const RELEASE: u8 = 6;
+const STALL: u8 = 16;
+const SECONDS: u8 = 18;
+
+/// A slot, and how often its process had lost its units when it was admitted.
 type Held = (OwnedSlot, u64);
 
 struct World {
     scene: Scene,
-    processes: Vec<Process>,
+    processes: Vec<Rc<Process>>,
     held: Vec<Vec<Held>>,
-    waiting: Vec<Vec<Call>>,
+    waiting: Vec<Vec<Task<Result<Held, Rejection>>>>,
 }
 
 impl World {
     fn new(count: usize) -> Self {
         let mut scene = Scene::new();
-        let processes: Vec<_> = (0..count).map(|_| scene.process()).collect();
+        let processes: Vec<_> = (0..count).map(|_| Rc::new(scene.process())).collect();
         let (held, waiting) = (processes.iter().map(|_| vec![]).collect(), processes.iter().map(|_| vec![]).collect());
         Self { scene, processes, held, waiting }
     }
@@ -29,8 +37,13 @@ impl World {
         let process = process % self.processes.len();
         match action {
             0..6 => {
-                let call = self.scene.call(&self.processes[process]);
-                self.waiting[process].push(call);
+                let caller = Rc::clone(&self.processes[process]);
+                // Noted by the call itself: a step can be longer than a lease.
+                let call = async move {
+                    let slot = caller.bulkhead.slot_owned().await?;
+                    Ok((slot, caller.share.status().lost))
+                };
+                self.waiting[process].push(self.scene.executor.spawn(call));
             }
             6..10 if !self.held[process].is_empty() => {
                 let place = choice % self.held[process].len();
@@ -61,12 +74,10 @@ impl World {
 
     /// Takes the slots of calls that are over.
     fn take(&mut self) {
-        for (process, waiting) in self.waiting.iter_mut().enumerate() {
-            let share = &self.processes[process].share;
+        for (waiting, held) in self.waiting.iter_mut().zip(&mut self.held) {
             let (over, rest): (Vec<_>, _) = std::mem::take(waiting).into_iter().partition(Task::is_finished);
             *waiting = rest;
-            let slots = over.iter().filter_map(|call| call.output()?.ok());
-            self.held[process].extend(slots.map(|slot| (slot, share.status().lost)));
+            held.extend(over.iter().filter_map(|call| call.output()?.ok()));
         }
     }
 }
@@ -104,4 +115,24 @@ proptest! {
             scene.advance(100);
         }
     }
+}
+
+/// A call can be admitted and lose its units within one step: then it is beyond the limit.
+#[test]
+fn a_call_that_is_admitted_in_the_step_in_which_its_lease_ends_has_lost_its_unit() {
+    let mut world = World::new(2);
+    for process in [0, 0, 0, 0, 0, 0, 1] {
+        world.step(CALL, process, 0);
+    }
+    // A unit becomes idle, and is kept for the other process. The statement that gives it back has
+    // to wait for the answer to the one before, which does not come.
+    world.step(STALL, 0, 0);
+    world.step(SECONDS, 0, 1);
+    world.step(RELEASE, 0, 0);
+    assert_eq!((world.held[0].len(), world.waiting[0].len()), (3, 2));
+    // Without a connection no unit can be given back, so a call is admitted; then the lease ends.
+    world.step(SECONDS, 0, 12);
+    let process = &world.processes[0];
+    assert_eq!((world.held[0].len(), process.share.status().lost), (4, 1));
+    assert_eq!(kept(&world.held[0], process), 0);
 }

@@ -7,7 +7,9 @@ use bulklink_redis::{JoinError, StoreError};
 use bulklink_servers::{Server, User, require};
 use futures_util::future::FutureExt;
 
-use crate::world::{LEASE, Load, Platform, bulkhead, member, on_both, pair, pass, payments, process, within};
+use crate::world::{
+    LEASE, Load, Platform, bulkhead, member, on_both, pair, pair_lasting, pass, payments, process, within,
+};
 
 on_both! {
     killed_clients_and_flushed_scripts_change_nothing
@@ -21,17 +23,17 @@ const TIME: Duration = Duration::from_millis(1_500);
 
 async fn killed_clients_and_flushed_scripts_change_nothing<R: Platform>(runtime: R) {
     let server = require!(Server::start());
-    let pair = pair(&runtime, &server, 4).await;
+    let pair = pair_lasting(&runtime, &server, 4, LEASE * 2).await;
     let faults = async |load: &Load| {
         for count in 0..30 {
             load.goes_on(TIME / 40).await;
             let command: &[&str] =
                 if count % 3 == 0 { &["CLIENT", "KILL", "TYPE", "pubsub"] } else { &["SCRIPT", "FLUSH"] };
             server.call(command);
+            pair.reach_the_store().await;
         }
-        load.goes_on(TIME / 40).await;
     };
-    pair.load(30, faults).await.kept_to(4);
+    pair.keeps_to(4, faults).await;
     pair.drains(4).await;
 }
 

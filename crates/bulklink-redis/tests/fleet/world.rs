@@ -52,6 +52,11 @@ pub(crate) async fn member<R: Platform>(runtime: &R, server: &Server, limit: usi
 
 /// Two processes that share a limit.
 pub(crate) async fn pair<R: Platform>(runtime: &R, server: &Server, limit: usize) -> Pair<R> {
+    pair_lasting(runtime, server, limit, LEASE).await
+}
+
+/// The same, for leases of this time.
+pub(crate) async fn pair_lasting<R: Platform>(runtime: &R, server: &Server, limit: usize, lease: Duration) -> Pair<R> {
     let stores = [(), ()].map(|()| RedisStore::new(&server.url()).expect("the address is valid"));
-    Pair::new(runtime, stores, limit).await
+    Pair::lasting(runtime, stores, limit, lease).await
 }
