@@ -191,7 +191,8 @@ fn a_change_without_an_answer_may_have_happened() {
     let server = require!(Server::start());
     let process = Process::on(&RedisStore::new(&server.url()).unwrap(), 1);
     process.state(&name("payments"), 3, 0, 1);
-    // Reading goes on.
+    // Reading goes on, by a script that the server has: an unknown one could write.
+    share(&server.url(), &["show", "payments"]).text();
     server.call(&["CLIENT", "PAUSE", "60000", "WRITE"]);
     let (code, error) = share(&server.url(), &["resize", "payments", "4", "--timeout", "300ms"]).failure();
     assert_eq!(code, 1);
