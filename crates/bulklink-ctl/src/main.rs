@@ -30,7 +30,8 @@
 //! # Server and credentials
 //!
 //! The server is that of `--url`, or of one of the variables `BULKLINK_REDIS_URL` and
-//! `BULKLINK_POSTGRES_URL`: `redis://`, `rediss://`, `valkey://` or `unix://`, or `postgresql://`.
+//! `BULKLINK_POSTGRES_URL`: `redis://`, `rediss://`, `valkey://`, `valkeys://` or `unix://`, or
+//! `postgresql://` or `postgres://`.
 //! The URL names the user: `redis://operator@cache.internal`. The password is in the first line of
 //! the file that `--password-file` names, or in `BULKLINK_REDIS_PASSWORD` or
 //! `BULKLINK_POSTGRES_PASSWORD`. `--ca` demands TLS from PostgreSQL, and so does `sslmode=require`

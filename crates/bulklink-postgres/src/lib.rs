@@ -18,6 +18,8 @@
 //! # }
 //! ```
 //!
+//! With the feature `breaker`, [`PostgresStore::circuits`] has circuits that processes share.
+//!
 //! # Setting up
 //!
 //! Nothing is created at run time: an administrator calls [`PostgresStore::set_up`] once, or runs
@@ -25,8 +27,9 @@
 //!
 //! # Requirements of the server
 //!
-//! - Each process has one connection to the primary, for as long as it runs. A pooler such as
-//!   `PgBouncer` may be between only in its mode `session`.
+//! - A fleet has one connection to the primary, for as long as it runs; circuits have two, for
+//!   operations and for transitions. A pooler such as `PgBouncer` may be between only in its mode
+//!   `session`.
 //! - A name is a row, and each command locks it. A process that stops with a lock loses its
 //!   connection: see [`PostgresStoreBuilder::lock_timeout`].
 //! - After a crash, after a standby was promoted and in a restored backup, nothing is granted until

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::{Error, SimpleQueryMessage};
 
 use crate::failure::Failure;
 use crate::server::Server;
@@ -137,23 +137,28 @@ pub fn set_up_statements(parts: &[Part], roles: &[&str]) -> String {
     format!("BEGIN;\nSELECT pg_advisory_xact_lock(7158103424927);\n{texts}COMMIT;\n")
 }
 
-/// Creates missing tables and gives rights, whole or not at all.
+/// Creates missing tables and gives rights, whole or not at all. Tables of another version are left
+/// as they are.
 pub(crate) async fn set_up(server: &Server, parts: &[Part], roles: &[&str]) -> Result<(), Failure> {
-    let text = set_up_statements(parts, roles);
     let (client, mut wire) = server.connect("bulklink setup").await?;
-    let run = wire.drive(client.batch_execute(&text));
-    server.in_time(run).await?.map_err(|error| Failure::of(&error))?;
-    // Tables of another version are left as they are.
-    for part in parts {
-        let text = format!("SELECT version FROM bulklink.part WHERE name = '{}'", part.name());
-        let run = wire.drive(client.simple_query(&text));
-        let rows = server.in_time(run).await?.map_err(|error| Failure::of(&error))?;
-        let is_ours = |message: &SimpleQueryMessage| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some(&*part.version().to_string()));
-        if !rows.iter().any(is_ours) {
-            return Err(Failure::refused("VERSION"));
+    let run = async {
+        let found = client.simple_query("SELECT to_regclass('bulklink.part')").await?;
+        let is_there = last_row(&found).is_some_and(|row| row != [None]);
+        let versions =
+            if is_there { client.simple_query("SELECT name, version FROM bulklink.part").await? } else { vec![] };
+        let is_other = |message: &SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => {
+                let part = parts.iter().find(|part| row.get(0) == Some(part.name()));
+                part.is_some_and(|part| row.get(1) != Some(&part.version().to_string()))
+            }
+            _ => false,
+        };
+        if versions.iter().any(is_other) {
+            return Ok(Err(Failure::refused("VERSION")));
         }
-    }
-    Ok(())
+        client.batch_execute(&set_up_statements(parts, roles)).await.map(Ok)
+    };
+    server.in_time(wire.drive(run)).await?.unwrap_or_else(|error: Error| Err(Failure::of(&error)))
 }
 
 /// The values of the last row of an answer.

@@ -83,7 +83,8 @@ struct Options {
 /// - A process that loses the store sends its own probes, as many as the settings allow, those that
 ///   the store let through before among them.
 /// - Commands of one circuit go one after the other, and those of up to 16 circuits at the same
-///   time. Further ones wait for their turn.
+///   time, as far as the store allows it: on PostgreSQL, those of a process go one after the other.
+///   Further ones wait for their turn.
 /// - A command without an answer within [`store_timeout`](CircuitsBuilder::store_timeout) takes the
 ///   store from its circuit alone, until a second circuit has no answer either and no other has had
 ///   one meanwhile.
@@ -168,8 +169,8 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
         self
     }
 
-    /// How long the store may take for an answer: 500 ms if it is not set. After that it is out of
-    /// reach.
+    /// How long the store may take for an answer, and to accept a connection: 500 ms if it is not
+    /// set. After that it is out of reach: see [`Circuits`].
     pub fn store_timeout(mut self, limit: Duration) -> Self {
         self.options.store_timeout = limit;
         self

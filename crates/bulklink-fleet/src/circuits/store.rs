@@ -1,15 +1,4 @@
 //! Stores on which processes share circuits, and the values that they carry.
-//!
-//! A store keeps one row for each [`Name`], and does the steps of a
-//! [`Circuit`](bulklink_breaker::Circuit) on the server's clock, each whole or not at all. It
-//! decides nothing else. A store whose server can only lock and write a row does them by a
-//! [`Record`](super::record::Record).
-//!
-//! - The generation of a new row is the server's time in microseconds, so a row that was lost and
-//!   made again never has a generation from before.
-//! - A row that cannot be read is replaced by a closed one in a new generation.
-//! - Each operation brings the settings of its process. If the row was used with others before, it
-//!   is changed to these first, and [`Row::settings_differ`] shows it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -26,6 +15,22 @@ use crate::{Name, Namespace, StoreError};
 /// or [`StoreError::Full`].
 ///
 /// A future that is dropped may leave its operation with or without effect.
+///
+/// # Rules for stores
+///
+/// A store keeps one row for each [`Name`], and does the steps of a
+/// [`Circuit`](bulklink_breaker::Circuit) on the server's clock, each whole or not at all. It
+/// decides nothing else.
+///
+/// - The generation of a new row is the server's time in microseconds, so a row that was lost and
+///   made again never has a generation from before.
+/// - A row that cannot be read is replaced by a closed one in a new generation.
+/// - An operation brings the settings of its process. If the row was used with others before, it is
+///   changed to these first, and [`Row::settings_differ`] shows it. Impossible settings are refused
+///   with the code `SETTINGS`, and change nothing.
+/// - A call that a closed circuit lets through is [`Effect::Done`], a probe [`Effect::Probe`].
+///
+/// The stores of this project do the steps by items that may change in any release.
 pub trait CircuitStore: Send + Sync + 'static {
     /// A subscription to the transitions of a namespace.
     type Changes: Changes;
@@ -121,8 +126,8 @@ pub struct Reply {
 /// The effect of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// None: a call was not let through, for this time if it is known, an outcome could not count,
-    /// or the generation is another one.
+    /// Nothing was done: a call was not let through, an outcome could not count, or the generation
+    /// is another one. The time after which a call may ask again, if it is known.
     Refused(Option<Duration>),
     /// The operation was done. A call was let through by a closed circuit.
     Done,

@@ -70,8 +70,9 @@ impl PostgresCircuits {
     }
 
     /// How long an answer may take: 500 ms if it is not set. Then the operation fails with
-    /// [`StoreError::TimedOut`], and a session on which nothing has happened for as long ends: the
-    /// next operation connects anew.
+    /// [`StoreError::TimedOut`], and a session with a transaction that takes longer ends: the next
+    /// operation connects anew. It should not be longer than the
+    /// [`store_timeout`](bulklink_fleet::circuits::CircuitsBuilder::store_timeout) of circuits.
     ///
     /// After two fifths of it, the server no longer waits for a row that another session has
     /// locked, and refuses with `55P03`; operations on other rows wait for it meanwhile. A process

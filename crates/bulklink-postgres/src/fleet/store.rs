@@ -26,8 +26,10 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
 ///
 /// The URL is `postgresql://[user[:password]@]host[:port][/database][?options]`, as for other
 /// programs: `sslmode=require` demands TLS with a certificate that is trusted, and otherwise there
-/// is none. A folder with a socket is written `%2Frun%2Fpostgresql`. With several hosts, the option
-/// `target_session_attrs=read-write` finds the primary.
+/// is none. Of `sslmode`, `disable`, `prefer` and `require` are known: without `require` there is
+/// no TLS, and with it the certificate must be for the host. A folder with a socket is written
+/// `%2Frun%2Fpostgresql`. With several hosts, the option `target_session_attrs=read-write` finds
+/// the primary.
 ///
 /// ```
 /// use bulklink_postgres::PostgresStore;
@@ -69,7 +71,9 @@ impl PostgresStore {
         PostgresStoreBuilder { settings: Settings::new(url, CONNECT_TIMEOUT), behaviour }
     }
 
-    /// Returns the shared circuits on the same server, on a session of their own.
+    /// Returns the shared circuits on the same server, on a session of their own. They wait for a
+    /// lock by their [answer timeout](crate::breaker::PostgresCircuits::answer_timeout), and never
+    /// for the server's disk: `lock_timeout` and `durable` are of shares.
     #[cfg(feature = "breaker")]
     #[must_use]
     pub fn circuits(&self) -> crate::breaker::PostgresCircuits {
@@ -83,7 +87,8 @@ impl PostgresStore {
     /// # Errors
     ///
     /// [`StoreError`] if the server cannot be reached or refuses, such as because there is no such
-    /// role. Then nothing has changed.
+    /// role, or with the code `VERSION` because a part has tables of another version. Then nothing
+    /// has changed.
     pub async fn set_up(&self, parts: &[Part], roles: &[&str]) -> Result<(), StoreError> {
         schema::set_up(&self.server, parts, roles).await.map_err(|failure| store_error(&failure))
     }

@@ -32,6 +32,9 @@ fn nothing_is_created_unless_it_is_asked_for() {
         // Another version may have other columns.
         server.sql("ALTER TABLE bulklink.circuit DROP COLUMN data");
         assert!(matches!(store.check(Part::Breaker).await, Check::Unusable { .. }));
+        let other = store.set_up(&[Part::Fleet, Part::Breaker], &[]).await;
+        assert_eq!(other, Err(StoreError::Refused { code: "VERSION".into() }));
+        assert_eq!(server.value("SELECT to_regclass('bulklink.fleet') IS NULL"), "t", "nothing has changed");
         server.sql("DELETE FROM bulklink.part");
         let Check::Incomplete { missing } = store.check(Part::Breaker).await else { panic!("a column is missing") };
         assert_eq!(missing, ["the column data of bulklink.circuit"]);

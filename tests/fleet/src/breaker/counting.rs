@@ -1,4 +1,4 @@
-//! A store that counts the operations of another, each of which is one statement.
+//! A store that counts the operations of another.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
