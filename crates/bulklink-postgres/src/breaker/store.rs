@@ -130,7 +130,9 @@ async fn connect(server: Server, timeout: Duration, clock: Option<String>) -> Re
         statements.map_err(|error| Failure::of(&error))
     };
     let statements = server.in_time(wire.drive(prepare)).await??;
-    Ok(Arc::new(Session::start((client, wire), statements, Circuits, timeout, |_| {})))
+    // Not before the operation that waits has given up.
+    let limit = timeout.saturating_add(timeout / 4);
+    Ok(Arc::new(Session::start((client, wire), statements, Circuits, limit, |_| {})))
 }
 
 impl CircuitStore for PostgresCircuits {
