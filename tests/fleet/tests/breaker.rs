@@ -7,8 +7,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bulklink_circuits::Memory;
-use bulklink_contest::breaker::{Effort, Ground, Naive, Register, Scene, Site, judged};
+use bulklink_circuits::{Memory, Raced, race};
+use bulklink_contest::breaker::{Effort, Ground, Naive, Register, Scene, Site, rows};
 use bulklink_contest::report::Row;
 use bulklink_servers::require;
 
@@ -57,9 +57,12 @@ impl Register for InMemory {
 #[test]
 fn a_store_that_reads_and_then_writes_loses_outcomes_and_admits_too_many_probes() {
     let text = InMemory::default();
-    let rows = judged("memory", &Site::new(move || Naive::new(text.clone())).unwrap(), 5).unwrap();
+    let raced = race(&Site::new(move || Naive::new(text.clone())).unwrap(), 5);
+    let rows = rows("memory", &raced, 1.0);
     let missed = missed(&rows);
-    assert_eq!(missed.iter().map(|(what, _)| *what).collect::<Vec<_>>(), ["probes above the limit", "outcomes lost"]);
-    assert!(missed.iter().all(|(_, number)| *number > 5.0), "{missed:?}");
-    assert_eq!(self::missed(&judged("memory", &Memory::new(), 5).unwrap()), []);
+    // A lost write may also take back that the circuit opened, which is odd, or leave a place empty.
+    for what in ["probes above the limit", "outcomes lost"] {
+        assert!(missed.iter().any(|(row, number)| *row == what && *number > 5.0), "{raced:?}");
+    }
+    assert_eq!(race(&Memory::new(), 5), Raced { rounds: 5, ..Raced::default() });
 }

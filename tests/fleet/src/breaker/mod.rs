@@ -17,7 +17,7 @@ use crate::report::Row;
 pub use crash::{Prober, probe};
 pub use ground::{Ground, Kind, Site};
 pub use naive::{Naive, Register};
-pub use race::judged;
+pub use race::rows;
 
 /// A part of the contest that can be run by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,12 +36,8 @@ pub(super) fn run(ground: &Ground, effort: &Effort) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Runs the race, and returns its rows.
-///
-/// # Errors
-///
-/// Fails if operations do.
-pub fn judged(server: &str, subject: &impl Subject, rounds: u64) -> Result<Vec<Row>> {
+/// Runs the race of a store that must hold, and returns its rows.
+fn judged(server: &str, subject: &impl Subject, rounds: u64) -> Result<Vec<Row>> {
     let (raced, rate) = timed(subject, rounds);
     if raced.odd > 0 || raced.rounds < rounds {
         bail!("{raced:?}");
@@ -49,16 +45,21 @@ pub fn judged(server: &str, subject: &impl Subject, rounds: u64) -> Result<Vec<R
     if let Some(first) = &raced.first {
         eprintln!("{server}: {first}");
     }
-    let Raced { rounds, excess, vacant, lost, .. } = raced;
-    let what = |what: &str| format!("{what}, {rounds} rounds × {CONNECTIONS} connections, {server}");
+    Ok(rows(server, &raced, rate))
+}
+
+/// The rows of a race that has ended.
+#[must_use]
+pub fn rows(server: &str, raced: &Raced, rate: f64) -> Vec<Row> {
+    let what = |what: &str| format!("{what}, {} rounds × {CONNECTIONS} connections, {server}", raced.rounds);
     let zero =
         |text: &str, figure| Row::new(Scene::Race.name(), what(text), ratio(figure, 1), "").limit(Limit::AtMost(0.0));
-    Ok(vec![
-        zero("probes above the limit", excess),
-        zero("places of probes left empty", vacant),
-        zero("outcomes lost", lost),
+    vec![
+        zero("probes above the limit", raced.excess),
+        zero("places of probes left empty", raced.vacant),
+        zero("outcomes lost", raced.lost),
         Row::new(Scene::Race.name(), what("rounds a second"), rate, ""),
-    ])
+    ]
 }
 
 /// Runs the race, and returns how many rounds it had in a second.
