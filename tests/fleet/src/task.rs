@@ -78,6 +78,8 @@ pub struct Task {
     pub calls: Option<u64>,
     /// How often a holder looks whether its permit is valid; only at its end if that is `None`.
     pub look: Option<Duration>,
+    /// Whether units that are free go back at once, which a limit of one for each operation wants.
+    pub is_strict: bool,
     /// Whether each record is written before the client goes on.
     pub is_durable: bool,
     /// Where the records are written.

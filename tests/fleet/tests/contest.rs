@@ -51,7 +51,7 @@ fn no_waiting_call_is_overtaken_in_its_process_where_those_of_another_scheme_are
 fn tokens_order_the_operations_of_all_processes() {
     let arena = require!(arena());
     let mut plan = arena.plan(Kind::Ours);
-    (plan.task.limit, plan.task.hold) = (1, Duration::from_millis(1));
+    (plan.task.limit, plan.task.is_strict, plan.task.hold) = (1, true, Duration::from_millis(1));
     let ours = arena.play(&plan, Duration::from_secs(1)).unwrap();
     assert!(ours.admissions() > 50 && peak(&ours.calls).units <= 1, "{}", ours.admissions());
     assert_eq!((unfenced(&ours.calls), overtaken_at_home(&ours)), (vec![], 0));

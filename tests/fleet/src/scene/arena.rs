@@ -19,7 +19,7 @@ use crate::witness::{Call, Nanos};
 pub(super) const DELAY: Duration = Duration::from_micros(250);
 
 /// How long a contest runs before it is counted.
-const WARM_UP: Duration = Duration::from_millis(500);
+pub(super) const WARM_UP: Duration = Duration::from_millis(500);
 
 /// How long leases are valid in all scenes. The server is older than that.
 pub(super) const TTL: Duration = Duration::from_secs(2);
@@ -104,6 +104,7 @@ impl Arena {
             ttl: TTL,
             calls: None,
             look: None,
+            is_strict: false,
             is_durable: false,
             file: PathBuf::new(),
         };

@@ -67,6 +67,7 @@ pub(super) fn hand_off(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
     let play = |kind, rounds| {
         let mut plan = arena.plan(kind);
         (plan.task.limit, plan.task.clients, plan.task.hold) = (1, 8, Duration::from_millis(3));
+        plan.task.is_strict = true;
         let played = (0..rounds).map(|_| arena.play(&plan, effort.time));
         let played: Vec<_> = played.collect::<Result<_>>()?;
         let passed = of(&played, |played| millis(percentile(&hand_offs(&played.calls, &played.span), 0.5)));

@@ -68,7 +68,8 @@ fn dead_waiter(arena: &Arena) -> Result<Nanos> {
 /// One client that calls once.
 fn task(arena: &Arena) -> Task {
     let task = arena.plan(Kind::Ours).task;
-    Task { limit: 1, clients: 1, calls: Some(1), hold: Duration::from_millis(1), is_durable: true, ..task }
+    let hold = Duration::from_millis(1);
+    Task { limit: 1, is_strict: true, clients: 1, calls: Some(1), hold, is_durable: true, ..task }
 }
 
 fn hire(crew: &mut Crew, task: &Task) -> Result<usize> {

@@ -8,6 +8,7 @@ mod crash;
 mod fail_fast;
 mod loads;
 mod memory;
+mod moves;
 mod postgres;
 
 use std::time::Duration;
@@ -33,6 +34,8 @@ pub enum Scene {
     Crowd,
     /// A limit of one.
     HandOff,
+    /// How soon units move between processes.
+    Moves,
     /// Round trips and the server's processor.
     Cost,
     /// Processes that are killed and stopped, and connections that are cut.
@@ -84,11 +87,12 @@ impl Effort {
 
 impl Scene {
     /// All of them, in the order in which they run.
-    pub const ALL: [Scene; 10] = [
+    pub const ALL: [Scene; 11] = [
         Scene::FailFast,
         Scene::Contended,
         Scene::Crowd,
         Scene::HandOff,
+        Scene::Moves,
         Scene::Cost,
         Scene::Crash,
         Scene::Memory,
@@ -104,6 +108,7 @@ impl Scene {
             Scene::Contended => "contended",
             Scene::Crowd => "crowd",
             Scene::HandOff => "hand-off",
+            Scene::Moves => "moves",
             Scene::Cost => "cost",
             Scene::Chaos => "chaos",
             Scene::Crash => "crash",
@@ -124,6 +129,7 @@ impl Scene {
             Scene::Contended => contended::run(arena, effort),
             Scene::Crowd => contended::crowd(arena, effort),
             Scene::HandOff => contended::hand_off(arena, effort),
+            Scene::Moves => moves::run(arena, effort),
             Scene::Cost => cost::run(arena, effort),
             Scene::Chaos => chaos::run(arena, effort),
             Scene::Crash => crash::run(arena, effort),

@@ -121,6 +121,7 @@ pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
     let one = || {
         let mut plan = arena.plan(Kind::Ours);
         (plan.task.limit, plan.task.clients, plan.task.hold) = (1, 8, Duration::from_millis(3));
+        plan.task.is_strict = true;
         plan
     };
     let passed = |played: &Played| millis(percentile(&hand_offs(&played.calls, &played.span), 0.5));

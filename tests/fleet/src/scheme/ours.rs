@@ -48,7 +48,7 @@ impl Ours {
         // Renewed four times in a lease, so that one beat may be late.
         let tuning = Tuning { beat: task.ttl / 4, ..Tuning::default() };
         let share = fleet.share(&bulkhead).limit(limit).lease(task.ttl).claim(task.ttl / 2);
-        let share = share.tuning(if task.limit == 1 { tuning.strict() } else { tuning });
+        let share = share.tuning(if task.is_strict { tuning.strict() } else { tuning });
         // In a storm, the first connections may be cut.
         let share = share.connect_within(Duration::from_secs(20)).connect().await?;
         Ok(Ours { fleet, bulkhead, share })

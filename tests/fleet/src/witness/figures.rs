@@ -54,6 +54,37 @@ pub fn hand_offs(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
     sorted(times.into_iter())
 }
 
+/// Returns how long the calls waited whose unit was idle in another process when they began, sorted:
+/// for a limit of one.
+pub fn moves(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
+    let mut holds: Vec<_> = within(calls, span).collect();
+    holds.sort_unstable_by_key(|(.., end)| *end);
+    let waits = holds.windows(2).filter_map(|pair| {
+        let ((last, hold, _), (call, _, end)) = (pair[0], pair[1]);
+        let is_idle = hold.release.is_some_and(|(start, _)| start < call.start);
+        (is_idle && last.process != call.process).then(|| end - call.start)
+    });
+    sorted(waits)
+}
+
+/// Returns how long after its first call a process had this many units in use.
+pub fn reached(calls: &[Call], process: u32, units: u32) -> Option<Nanos> {
+    let calls = || calls.iter().filter(|call| call.process == process);
+    let mut changes: Vec<_> = calls()
+        .filter_map(|call| {
+            call.admitted().map(|(hold, end)| [(hold.valid_until, false, call.cost), (end, true, call.cost)])
+        })
+        .flatten()
+        .collect();
+    changes.sort_unstable();
+    let mut used = 0;
+    let (at, ..) = changes.into_iter().find(|(_, is_begin, cost)| {
+        used = if *is_begin { used + cost } else { used - cost };
+        used >= units
+    })?;
+    Some(at - calls().map(|call| call.start).min()?)
+}
+
 /// Returns the part of the limit that was certainly in use in the span.
 pub fn utilisation(calls: &[Call], span: &Range<Nanos>, limit: u64) -> f64 {
     let used = calls.iter().filter_map(|call| call.admitted().map(|(hold, end)| (call, hold, end)));
@@ -135,6 +166,30 @@ mod tests {
         // The last one was there from the beginning, and overtaken.
         let patient = waiting(admitted(4, [1, 67, 90, 91]));
         assert_eq!(hand_offs(&[next, late, first, patient], &ALL), [5, 6, 7]);
+    }
+
+    #[test]
+    fn a_unit_moves_if_it_was_idle_in_another_process() {
+        let of = |process, call: Call| Call { process, ..call };
+        let calls = [
+            of(1, admitted(1, [0, 10, 20, 30])),
+            // Its own, then that of another, and one that was in use when it was asked for.
+            of(1, admitted(1, [40, 41, 50, 60])),
+            of(2, admitted(2, [70, 78, 90, 95])),
+            of(1, admitted(1, [80, 99, 110, 120])),
+        ];
+        assert_eq!(moves(&calls, &ALL), [8]);
+    }
+
+    #[test]
+    fn units_are_reached_by_calls_that_run_at_once() {
+        let times = [[5, 10, 20, 30], [8, 20, 40, 50], [8, 30, 60, 70]];
+        let mut calls = times.map(|times| Call { process: 1, ..admitted(1, times) });
+        assert_eq!(reached(&calls, 1, 2), Some(25));
+        assert_eq!(reached(&calls, 1, 3), None);
+        assert_eq!(reached(&calls, 2, 1), None);
+        calls[1].cost = 3;
+        assert_eq!(reached(&calls, 1, 3), Some(15));
     }
 
     #[test]

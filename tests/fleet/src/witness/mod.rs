@@ -19,7 +19,7 @@ mod order;
 mod overlap;
 mod rejections;
 
-pub use figures::{hand_offs, jain, mean, percentile, releases, utilisation, waits};
+pub use figures::{hand_offs, jain, mean, moves, percentile, reached, releases, utilisation, waits};
 pub use order::{overtaken, unfenced};
 pub use overlap::{Peak, peak};
 pub use rejections::false_rejections;
