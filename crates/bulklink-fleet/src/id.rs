@@ -1,8 +1,9 @@
 //! Identities of processes, and their texts.
 
-use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
+
+use thiserror::Error;
 
 /// The digits of the text of a process, in the order of ASCII: so numbers and texts sort alike.
 const DIGITS: &[u8; 64] = b"-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
@@ -55,13 +56,6 @@ impl FromStr for ProcessId {
 }
 
 /// The text is not that of an [`ProcessId`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the text is no id")]
 pub struct InvalidId;
-
-impl fmt::Display for InvalidId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the text is no id")
-    }
-}
-
-impl Error for InvalidId {}

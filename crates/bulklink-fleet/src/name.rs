@@ -1,11 +1,11 @@
 //! Names of bulkheads on a server: a namespace and a label, escaped so that both can be in a key.
 
-use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use bulklink::InvalidArgument;
+use thiserror::Error;
 
 const MAX_NAMESPACE: usize = 64;
 
@@ -143,12 +143,14 @@ impl FromStr for Name {
 }
 
 /// Why a text is no [`Name`] or [`Namespace`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidName {
     /// The text is empty, or white space only.
+    #[error("the name is empty")]
     Empty,
     /// The text is too long.
+    #[error("the name has {bytes} bytes, escaped; at most {max} are allowed")]
     TooLong {
         /// Its length in bytes, escaped.
         bytes: usize,
@@ -156,6 +158,7 @@ pub enum InvalidName {
         max: usize,
     },
     /// A namespace must not have this byte.
+    #[error("a namespace has only A-Z, a-z, 0-9, '.', '_' and '-', got 0x{0:02x}")]
     Byte(u8),
 }
 
@@ -164,18 +167,6 @@ impl InvalidName {
         InvalidArgument::new(field, format_args!("{value:?}"), format_args!("must be a valid name: {self}"))
     }
 }
-
-impl fmt::Display for InvalidName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => write!(f, "the name is empty"),
-            Self::TooLong { bytes, max } => write!(f, "the name has {bytes} bytes, escaped; at most {max} are allowed"),
-            Self::Byte(byte) => write!(f, "a namespace has only A-Z, a-z, 0-9, '.', '_' and '-', got 0x{byte:02x}"),
-        }
-    }
-}
-
-impl Error for InvalidName {}
 
 fn check_length(text: &str, max: usize) -> Result<(), InvalidName> {
     match text.len() {

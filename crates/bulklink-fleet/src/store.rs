@@ -1,10 +1,10 @@
 //! The interface of stores: they carry commands and notices, and decide nothing.
 
-use std::error::Error;
-use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+
+use thiserror::Error;
 
 use crate::share::{self, LimitRefusal, Notice, Statement};
 use crate::{Name, ProcessId, RunId, Version};
@@ -90,34 +90,25 @@ pub trait Receiver: Send + Sync + 'static {
 }
 
 /// Why a store could not carry a command. It never contains credentials.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// There is no connection, or it ended before the answer.
+    #[error("the store is unreachable")]
     Unreachable,
     /// The answer did not come in time.
+    #[error("the store did not answer in time")]
     TimedOut,
     /// The server refused the command, which has had no effect.
+    #[error("the store refused the command: {code}")]
     Refused {
         /// The server's code of the error, such as `NOPERM`.
         code: Box<str>,
     },
     /// The server has no memory for the command, which has had no effect.
+    #[error("the store is full")]
     Full,
     /// The answer has an unknown form. The command may have had an effect.
+    #[error("the store's answer has an unknown form")]
     Malformed,
 }
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreachable => f.write_str("the store is unreachable"),
-            Self::TimedOut => f.write_str("the store did not answer in time"),
-            Self::Refused { code } => write!(f, "the store refused the command: {code}"),
-            Self::Full => f.write_str("the store is full"),
-            Self::Malformed => f.write_str("the store's answer has an unknown form"),
-        }
-    }
-}
-
-impl Error for StoreError {}

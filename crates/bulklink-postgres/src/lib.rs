@@ -48,8 +48,7 @@ mod server;
 mod session;
 mod worker;
 
-use std::error::Error;
-use std::fmt;
+use thiserror::Error;
 
 pub use self::check::Check;
 pub use self::schema::{Part, set_up_statements};
@@ -74,29 +73,20 @@ pub mod tokio {
 }
 
 /// Why there is no store. It never contains the URL or a part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidStore {
     /// The URL does not begin with `postgresql://` or `postgres://` and is not of pairs as
     /// `host=db user=service`, or it is malformed, or it names no host.
+    #[error(
+        "the URL must begin with postgresql:// or postgres://, or be key=value pairs; it must name a host, and \
+         have @ and ? in a password as %40 and %3F"
+    )]
     Url,
     /// The certificates cannot be read.
+    #[error("the certificates cannot be read")]
     Certificates,
     /// TLS is demanded, and the program has not installed what `rustls` computes with.
+    #[error("TLS needs a provider of cryptography, which the program has to install")]
     NoCryptoProvider,
 }
-
-impl fmt::Display for InvalidStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Url => {
-                "the URL must begin with postgresql:// or postgres://, or be key=value pairs; it must name a host, \
-                 and have @ and ? in a password as %40 and %3F"
-            }
-            Self::Certificates => "the certificates cannot be read",
-            Self::NoCryptoProvider => "TLS needs a provider of cryptography, which the program has to install",
-        })
-    }
-}
-
-impl Error for InvalidStore {}

@@ -37,42 +37,11 @@ impl fmt::Debug for Server {
     }
 }
 
-/// A URL, and the settings beside it.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    pub(crate) config: Result<Config, InvalidStore>,
-    pub(crate) certificates: Option<Vec<u8>>,
-    pub(crate) timeout: Duration,
-}
-
-impl Settings {
-    pub(crate) fn new(url: &str, timeout: Duration) -> Self {
-        let config = if is_ambiguous(url) { None } else { url.parse().ok() };
-        Self { config: config.ok_or(InvalidStore::Url), certificates: None, timeout }
-    }
-
-    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Config)) {
-        if let Ok(config) = &mut self.config {
-            change(config);
-        }
-    }
-
-    pub(crate) fn build(self) -> Result<Server, InvalidStore> {
-        let mut config = self.config?;
-        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(InvalidStore::Url);
-        }
-        if self.certificates.is_some() {
-            config.ssl_mode(SslMode::Require);
-        }
-        let is_wanted = config.get_ssl_mode() == SslMode::Require;
-        // A server without TLS would be used without a word.
-        if !is_wanted {
-            config.ssl_mode(SslMode::Disable);
-        }
-        let tls = if is_wanted { Some(tls(self.certificates.as_deref())?) } else { None };
-        Ok(Server { config, tls, timeout: self.timeout })
-    }
+/// Reads a URL.
+pub(crate) fn parse(url: &str) -> Result<Config, InvalidStore> {
+    let config = if is_ambiguous(url) { None } else { url.parse().ok() };
+    let has_host = |config: &Config| !(config.get_hosts().is_empty() && config.get_hostaddrs().is_empty());
+    config.filter(has_host).ok_or(InvalidStore::Url)
 }
 
 /// Whether an `@` or a `?` that is not escaped could make a part of the password that of a host,
@@ -142,6 +111,19 @@ impl Wire {
 }
 
 impl Server {
+    /// Connects to nothing yet. Certificates demand TLS.
+    pub(crate) fn new(
+        mut config: Config,
+        certificates: Option<&[u8]>,
+        timeout: Duration,
+    ) -> Result<Self, InvalidStore> {
+        let is_wanted = certificates.is_some() || config.get_ssl_mode() == SslMode::Require;
+        // A server without TLS would be used without a word.
+        config.ssl_mode(if is_wanted { SslMode::Require } else { SslMode::Disable });
+        let tls = if is_wanted { Some(tls(certificates)?) } else { None };
+        Ok(Server { config, tls, timeout })
+    }
+
     /// Connects. `name` is shown in the server's list of sessions.
     pub(crate) async fn connect(&self, name: &str) -> Result<(Client, Wire), Failure> {
         let mut config = self.config.clone();
@@ -186,7 +168,7 @@ mod tests {
     use super::*;
 
     fn server(url: &str) -> Result<Server, InvalidStore> {
-        Settings::new(url, Duration::from_secs(1)).build()
+        Server::new(parse(url)?, None, Duration::from_secs(1))
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bulklink_fleet::{LeaseStore, Name, Namespace, Receiver, Session, StoreError};
 use redis::io::tcp::TcpSettings;
 use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, TlsCertificates};
+use thiserror::Error;
 
 use crate::link::RedisLink;
 use crate::list::{self, Kind};
@@ -225,35 +226,26 @@ impl RedisStoreBuilder {
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
 /// Why there is no [`RedisStore`]. It never contains the URL or a part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidStore {
     /// The URL does not begin with `redis://`, `rediss://`, `valkey://`, `valkeys://` or `unix://`,
     /// or it is malformed, or it demands TLS that trusts any server.
+    #[error(
+        "the URL must be well-formed, begin with redis://, rediss://, valkey://, valkeys:// or unix://, and \
+         not end with #insecure"
+    )]
     Url,
     /// There is a user, and no password.
+    #[error("there is a user, and no password")]
     NoPassword,
     /// The certificates cannot be read, or the URL is not one with TLS.
+    #[error("the certificates cannot be read, or the URL is without TLS")]
     Certificates,
     /// The program has not installed a provider of cryptography for `rustls`.
+    #[error("TLS needs a provider of cryptography, which the program installs for rustls")]
     NoCryptoProvider,
 }
-
-impl fmt::Display for InvalidStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Url => {
-                "the URL must be well-formed, begin with redis://, rediss://, valkey://, valkeys:// or unix://, and \
-                 not end with #insecure"
-            }
-            Self::NoPassword => "there is a user, and no password",
-            Self::Certificates => "the certificates cannot be read, or the URL is without TLS",
-            Self::NoCryptoProvider => "TLS needs a provider of cryptography, which the program installs for rustls",
-        })
-    }
-}
-
-impl std::error::Error for InvalidStore {}
 
 #[cfg(test)]
 mod tests {

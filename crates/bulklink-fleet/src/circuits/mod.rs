@@ -19,7 +19,6 @@ pub mod replica;
 mod signal;
 mod store;
 
-use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -27,6 +26,7 @@ use std::time::Duration;
 use bulklink::InvalidArgument;
 use bulklink::runtime::{Runtime, Spawn, SpawnError};
 use bulklink_breaker::{Breaker, BreakerBuilder, InvalidSetting, plumbing};
+use thiserror::Error;
 
 use self::driver::Hub;
 use self::member::{Member, WeakSeat};
@@ -207,7 +207,8 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
 }
 
 /// The error of circuits that cannot be shared as they are declared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(transparent)]
 #[non_exhaustive]
 pub enum ShareError {
     /// The namespace is missing, or it or a label cannot be a name on the store.
@@ -217,18 +218,6 @@ pub enum ShareError {
     /// The runtime refused the task that synchronizes.
     Refused(SpawnError),
 }
-
-impl fmt::Display for ShareError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ShareError::Name(invalid) => invalid.fmt(f),
-            ShareError::Setting(invalid) => invalid.fmt(f),
-            ShareError::Refused(refused) => refused.fmt(f),
-        }
-    }
-}
-
-impl Error for ShareError {}
 
 impl<S> Clone for Circuits<S> {
     fn clone(&self) -> Self {

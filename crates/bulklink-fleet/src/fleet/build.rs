@@ -1,65 +1,28 @@
 //! The names of a process, and the errors of building a fleet.
 
-use std::error::Error;
-use std::fmt;
-
 use bulklink::InvalidArgument;
 use bulklink::runtime::SpawnError;
+use thiserror::Error;
 
 use crate::ProcessId;
 
 /// Why there is no [`Fleet`](super::Fleet).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(transparent)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A value is missing or out of its range.
-    Invalid(InvalidArgument),
+    Invalid(#[from] InvalidArgument),
     /// The runtime refuses to run the fleet's task.
     Spawn(SpawnError),
     /// The process can have no identity.
     Random(RandomError),
 }
 
-impl From<InvalidArgument> for BuildError {
-    fn from(error: InvalidArgument) -> Self {
-        Self::Invalid(error)
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(error) => error.fmt(f),
-            Self::Spawn(error) => error.fmt(f),
-            Self::Random(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for BuildError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Random(error) => error.source(),
-            Self::Invalid(_) | Self::Spawn(_) => None,
-        }
-    }
-}
-
 /// The operating system gives no random bits, so a process can have no identity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RandomError(getrandom::Error);
-
-impl fmt::Display for RandomError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the operating system gives no random bits")
-    }
-}
-
-impl Error for RandomError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.0)
-    }
-}
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the operating system gives no random bits")]
+pub struct RandomError(#[source] getrandom::Error);
 
 /// Returns 128 random bits of the operating system. Nothing that a process keeps, and that those
 /// forked from it would share, goes into them.
@@ -87,6 +50,8 @@ pub(super) fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
     use super::*;
 
     #[test]

@@ -1,24 +1,27 @@
 //! Why a statement or a change of the limit has no effect.
 
-use std::error::Error;
-use std::fmt;
 use std::time::Duration;
+
+use thiserror::Error;
 
 use super::{Declaration, Statement};
 use crate::{ProcessId, Version};
 
 /// Why a statement was refused. It has had no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// A later statement of the process, or this one, was processed before.
+    #[error("a later statement of the process was processed before")]
     Stale,
     /// The process declares other values than the fleet, for the same configuration.
+    #[error(transparent)]
     Conflict(Conflict),
 }
 
 /// Two declarations of the same configuration that differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[error("{difference} of process {declarer}, both for config {config}")]
 pub struct Conflict {
     /// The configuration of both.
     pub config: u64,
@@ -29,10 +32,11 @@ pub struct Conflict {
 }
 
 /// A value that differs between two declarations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Difference {
     /// The limit, in units.
+    #[error("limit {own} differs from {fleet}")]
     Limit {
         /// The value of the refused process.
         own: u32,
@@ -40,6 +44,7 @@ pub enum Difference {
         fleet: u32,
     },
     /// The lease.
+    #[error("lease {own:?} differs from {fleet:?}")]
     Lease {
         /// The value of the refused process.
         own: Duration,
@@ -47,6 +52,7 @@ pub enum Difference {
         fleet: Duration,
     },
     /// The claim.
+    #[error("claim {own:?} differs from {fleet:?}")]
     Claim {
         /// The value of the refused process.
         own: Duration,
@@ -54,6 +60,7 @@ pub enum Difference {
         fleet: Duration,
     },
     /// How long idle units are called back.
+    #[error("calm {own:?} differs from {fleet:?}")]
     Calm {
         /// The value of the refused process.
         own: Duration,
@@ -61,6 +68,7 @@ pub enum Difference {
         fleet: Duration,
     },
     /// Whether a loss of data begins a quarantine.
+    #[error("recovery {own} differs from {fleet}")]
     Recovery {
         /// The value of the refused process.
         own: bool,
@@ -95,49 +103,15 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stale => f.write_str("a later statement of the process was processed before"),
-            Self::Conflict(conflict) => conflict.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { config, declarer, difference } = self;
-        let (name, own, fleet) = difference.texts();
-        write!(f, "{name} {own} differs from {fleet} of process {declarer}, both for config {config}")
-    }
-}
-
-impl Difference {
-    /// Returns the name of the value, and both values.
-    fn texts(&self) -> (&'static str, String, String) {
-        fn both<T: fmt::Debug>(own: T, fleet: T) -> (String, String) {
-            (format!("{own:?}"), format!("{fleet:?}"))
-        }
-        let (name, (own, fleet)) = match *self {
-            Self::Limit { own, fleet } => ("limit", both(own, fleet)),
-            Self::Lease { own, fleet } => ("lease", both(own, fleet)),
-            Self::Claim { own, fleet } => ("claim", both(own, fleet)),
-            Self::Calm { own, fleet } => ("calm", both(own, fleet)),
-            Self::Recovery { own, fleet } => ("recovery", both(own, fleet)),
-        };
-        (name, own, fleet)
-    }
-}
-
-impl Error for Refusal {}
-
 /// Why the limit was not changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum LimitRefusal {
     /// The name has no data: no process has stated anything yet, or the data was lost.
+    #[error("no process has declared a limit")]
     Absent,
     /// The limit has another version than the expected one.
+    #[error("the limit is {limit}, in version {current}")]
     Version {
         /// The version of the live limit.
         current: Version,
@@ -145,14 +119,3 @@ pub enum LimitRefusal {
         limit: u32,
     },
 }
-
-impl fmt::Display for LimitRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Absent => f.write_str("no process has declared a limit"),
-            Self::Version { current, limit } => write!(f, "the limit is {limit}, in version {current}"),
-        }
-    }
-}
-
-impl Error for LimitRefusal {}

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use bulklink_fleet::{LeaseStore, Name, Namespace, Receiver, Session, StoreError};
 
+use tokio_postgres::Config;
+
 use super::link::PostgresLink;
 use crate::InvalidStore;
 use crate::check::{Check, check};
 use crate::error::store_error;
 use crate::failure::Failure;
 use crate::schema::{self, Part};
-use crate::server::{Server, Settings};
+use crate::server::{Server, parse};
 use crate::session::Behaviour;
 
 /// How long a connection may take, unless the builder has another limit.
@@ -68,7 +70,7 @@ impl PostgresStore {
     /// Begins a store with credentials, certificates or timeouts beside its URL.
     pub fn builder(url: &str) -> PostgresStoreBuilder {
         let behaviour = Behaviour { lock_timeout: LOCK_TIMEOUT, is_durable: true };
-        PostgresStoreBuilder { settings: Settings::new(url, CONNECT_TIMEOUT), behaviour }
+        PostgresStoreBuilder { config: parse(url), certificates: None, timeout: CONNECT_TIMEOUT, behaviour }
     }
 
     /// Returns the shared circuits on the same server, on a session of their own. They wait for a
@@ -151,7 +153,9 @@ impl LeaseStore for PostgresStore {
 #[derive(Clone)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct PostgresStoreBuilder {
-    settings: Settings,
+    config: Result<Config, InvalidStore>,
+    certificates: Option<Vec<u8>>,
+    timeout: Duration,
     behaviour: Behaviour,
 }
 
@@ -165,26 +169,26 @@ impl fmt::Debug for PostgresStoreBuilder {
 impl PostgresStoreBuilder {
     /// Logs in as this user, instead of the URL's.
     pub fn user(mut self, name: &str) -> Self {
-        self.settings.change(|config| _ = config.user(name));
+        self.config = self.config.map(|mut config| config.user(name).clone());
         self
     }
 
     /// Logs in with this password, instead of the URL's.
     pub fn password(mut self, password: &str) -> Self {
-        self.settings.change(|config| _ = config.password(password));
+        self.config = self.config.map(|mut config| config.password(password).clone());
         self
     }
 
     /// Trusts these certificates, in PEM, and no others, and demands TLS. Without it, those of the
     /// system are trusted.
     pub fn certificates(mut self, pem: &[u8]) -> Self {
-        self.settings.certificates = Some(pem.to_vec());
+        self.certificates = Some(pem.to_vec());
         self
     }
 
     /// How long connecting may take, and how long the server's first answers; 2 seconds by default.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.timeout = timeout;
+        self.timeout = timeout;
         self
     }
 
@@ -217,6 +221,7 @@ impl PostgresStoreBuilder {
     /// program has not installed what `rustls` computes with, such as by
     /// `rustls::crypto::ring::default_provider().install_default()`.
     pub fn build(self) -> Result<PostgresStore, InvalidStore> {
-        Ok(PostgresStore { server: self.settings.build()?, behaviour: self.behaviour })
+        let server = Server::new(self.config?, self.certificates.as_deref(), self.timeout)?;
+        Ok(PostgresStore { server, behaviour: self.behaviour })
     }
 }
