@@ -72,10 +72,10 @@ pub(crate) fn circuit(url: &str, words: &[&str]) -> Run {
     ctl(url, &[&["circuit"], words].concat())
 }
 
-/// The rights on Redis that the page of the program lists: the first are for shares, the second for
+/// The rights on Redis that the page of the program has: the first are for shares, the second for
 /// circuits.
 pub(crate) fn documented(place: usize) -> String {
-    let page = include_str!("../../src/main.rs").replace("//!", "");
+    let page = include_str!("../../../../docs/guide/ctl.md");
     let list = page.split("```text").filter(|text| text.contains("-@all")).nth(place).unwrap();
     list.split("```").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
 }
