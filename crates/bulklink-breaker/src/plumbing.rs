@@ -32,7 +32,7 @@ pub trait Peer: Send + Sync + 'static {
     /// The circuit was opened or closed by hand.
     fn force(&self, is_open: bool);
 
-    /// Sends what the last inputs have left to send. Called under no lock.
+    /// Sends the commands that the last inputs have left. Called under no lock.
     fn notify(&self);
 }
 

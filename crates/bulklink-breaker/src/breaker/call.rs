@@ -13,7 +13,7 @@ use crate::{Instant, Outcome};
 
 /// A call that a breaker has let through, until its outcome is known.
 ///
-/// Dropping it says that the call was cancelled, or that it has panicked if the thread is
+/// A drop of it counts the call as cancelled, or as panicked if the thread is
 /// panicking: a panic is a failure. A cancelled call counts for neither side, unless it was
 /// [slow](crate::Settings::slow_rate) already, or
 /// [`count_cancelled`](crate::BreakerBuilder::count_cancelled) is set.
@@ -118,7 +118,7 @@ impl<'a> Call<'a> {
         self.core.settle(self.pass, self.began, ending);
     }
 
-    /// Polls the operation of this call, so that a panic is told from a drop.
+    /// Polls the operation of this call, so that a panic differs from a drop.
     #[inline]
     pub(crate) fn poll<F: Future>(&mut self, operation: Pin<&mut F>, context: &mut Context<'_>) -> Poll<F::Output> {
         self.progress = Progress::Polling;

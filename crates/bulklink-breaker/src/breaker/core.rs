@@ -1,9 +1,9 @@
 //! What all clones of a breaker share: its circuit under a lock, and a word beside it.
 //!
-//! The word says whether the circuit is closed, so that a call of a closed circuit reads it and
+//! The word shows whether the circuit is closed, so that a call of a closed circuit reads it and
 //! nothing else. While the circuit is calm, a success cannot open it, so successes are counted
-//! beside the lock, in stripes by thread: what takes the lock tells the circuit of them first. The
-//! stripes are shut meanwhile, so that all happens in one order.
+//! beside the lock, in stripes by thread: whatever takes the lock adds them to the circuit first.
+//! The stripes are shut meanwhile, so that all happens in one order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(crate) struct Core {
     pub(crate) config: Config,
     instance: u64,
     word: AtomicU64,
-    /// When the cool-down ends, if the word says open: nanoseconds of the clock.
+    /// When the cool-down ends, if the word is open: nanoseconds of the clock.
     until: AtomicU64,
     locked: Mutex<Locked>,
     successes: Successes,
@@ -57,7 +57,7 @@ pub(crate) struct Core {
 pub(super) struct Locked {
     pub(super) circuit: Circuit,
     next_probe: u64,
-    /// Without what is counted beside the lock.
+    /// Without the counts beside the lock.
     pub(super) stats: Stats,
     /// Where threads of this breaker count successes.
     used: Used,
@@ -262,7 +262,7 @@ impl Core {
         self.peer = Some(peer(self.instance, self.config.settings, self.now()));
     }
 
-    /// Changes the circuit by what the other processes have done. A transition is by hand if the
+    /// Changes the circuit by the deeds of other processes. A transition is by hand if the
     /// circuit is opened by hand now, and was not before.
     pub(crate) fn adopt<T>(&self, adopt: impl FnOnce(&mut Circuit, Instant) -> T) -> T {
         let now = self.now();
@@ -318,7 +318,7 @@ impl Core {
         let counts = if from == State::Closed && !is_forced { locked.circuit.tripped() } else { before };
         let label = Arc::clone(&self.config.label);
         let generation = locked.circuit.generation();
-        // A store may tell of a generation in the same state.
+        // A store may have another generation in the same state.
         if from != to || is_forced {
             self.handlers.append(Transition { label, from, to, generation, is_forced, counts });
         }
@@ -328,7 +328,7 @@ impl Core {
         value
     }
 
-    /// Locks the circuit, tells it of all successes that were counted beside it, and lets none be
+    /// Locks the circuit, adds all successes that were counted beside it, and lets none be
     /// counted there until it is published.
     fn lock_told(&self, now: Instant) -> MutexGuard<'_, Locked> {
         let mut locked = self.lock();
@@ -400,7 +400,7 @@ impl Core {
         Figures { label: Arc::clone(&self.config.label), instance: self.instance, view, stats, is_connected }
     }
 
-    /// Adds what is counted beside the lock.
+    /// Adds the counts beside the lock.
     fn whole(&self, locked: &Locked) -> Stats {
         let mut stats = locked.stats;
         stats.successes += self.successes.sum(locked.used);

@@ -99,7 +99,7 @@ impl Successes {
         }
     }
 
-    /// Shuts stripes, under the lock. Returns what they have counted.
+    /// Shuts stripes, under the lock. Returns their counts.
     pub(super) fn shut(&self, used: Used) -> u64 {
         let open = self.of(used).filter(|stripe| stripe.0.load(Relaxed) != SHUT);
         open.map(|stripe| counted(stripe.0.swap(SHUT, Relaxed))).sum()

@@ -29,7 +29,7 @@ pub struct Transition {
 
 type Handler = Arc<dyn Fn(&Transition) + Send + Sync>;
 
-/// The handlers, and the transitions that they have not been told.
+/// The handlers, and the transitions that they have not had.
 #[derive(Default)]
 pub(crate) struct Handlers {
     state: Mutex<Told>,

@@ -33,7 +33,7 @@ pub use self::stats::{Health, Stats};
 use crate::Instant;
 use crate::circuit::{Circuit, InvalidSetting, Settings, View};
 
-/// What the outcome of a call says of the dependency.
+/// The outcome of a call, as a sign of the dependency's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It works.
@@ -312,7 +312,7 @@ impl Breaker {
         }
     }
 
-    /// Returns what is known of the circuit now. The [counts](View::counts) of a window of time
+    /// Returns the state of the circuit now. The [counts](View::counts) of a window of time
     /// can contain older successes: those counted beside the lock count from the next look under
     /// it, such as this one.
     #[must_use]
@@ -341,7 +341,7 @@ impl Breaker {
     /// Opens the circuit until it is closed by hand.
     ///
     /// A circuit that processes share is opened here immediately, and in all processes as soon
-    /// as the store has been told. If the store is out of reach, it is told later.
+    /// as the store has it. If the store is out of reach, it gets it later.
     pub fn force_open(&self) {
         self.core.force(true);
     }
@@ -349,8 +349,8 @@ impl Breaker {
     /// Closes the circuit, and forgets all outcomes. Calls that run already count no more.
     ///
     /// A circuit that processes share is closed here immediately, and in all processes as soon
-    /// as the store has been told. If the store is out of reach, it is told later, unless the
-    /// circuit has opened again meanwhile.
+    /// as the store has it. If the store is out of reach, it gets it later, unless the circuit has
+    /// opened again meanwhile.
     pub fn force_closed(&self) {
         self.core.force(false);
     }

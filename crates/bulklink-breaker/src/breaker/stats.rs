@@ -1,4 +1,4 @@
-//! What a breaker has counted, and its health.
+//! The counters of a breaker, and its health.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ impl Stats {
         self.successes + self.failures + self.ignored + self.cancelled
     }
 
-    /// Returns what was counted after `earlier`.
+    /// Returns the counts after `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Stats) -> Stats {
         Stats {

@@ -54,7 +54,7 @@ impl fmt::Display for State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProbeId(pub u64);
 
-/// What a call that was let through must give back with its outcome.
+/// The pass of a call that was let through, given back with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pass {
     /// The circuit's generation at that time.
@@ -73,7 +73,7 @@ pub struct Refusal {
     pub retry_at: Option<Instant>,
 }
 
-/// What is known of a circuit at some time.
+/// The state of a circuit at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct View {
@@ -88,7 +88,7 @@ pub struct View {
     /// Whether it was opened by hand.
     pub is_forced: bool,
     /// The calls of the window. None if the circuit is not closed. A window of time can contain
-    /// older successes: those that were told late count from then on.
+    /// older successes: those that were reported late count from then on.
     pub counts: Counts,
     /// The probes that have succeeded since the circuit became half-open.
     pub probe_successes: u32,
@@ -135,7 +135,7 @@ pub struct Circuit {
     /// How often in a row the probes have failed.
     reopened: u32,
     window: Window,
-    /// What the window had when it last opened the circuit.
+    /// The counts of the window when it last opened the circuit.
     tripped: Counts,
 }
 
@@ -354,7 +354,7 @@ impl Circuit {
         self.enter(Phase::Open { until: None });
     }
 
-    /// Returns what is known at `now`.
+    /// Returns the state at `now`.
     #[must_use]
     pub fn view(&self, now: Instant) -> View {
         let mut view = View {
@@ -406,14 +406,15 @@ impl Circuit {
         }
     }
 
-    /// Opens the circuit as a store says.
+    /// Opens the circuit by the row of a store.
     #[doc(hidden)]
     pub fn adopt_open(&mut self, until: Option<Instant>) {
         self.enter(Phase::Open { until });
     }
 
-    /// Ends the cool-down as a store says: earlier, or later if it is over here, as the store's
-    /// clock may have been set back. Otherwise a later end is only one that was reported late.
+    /// Ends the cool-down by the row of a store: earlier, or later if it is over here, as the
+    /// store's clock may have been set back. Otherwise a later end is only one that was reported
+    /// late.
     #[doc(hidden)]
     pub fn adjust(&mut self, now: Instant, until: Option<Instant>) {
         if let (Phase::Open { until: Some(known) }, Some(until)) = (&mut self.phase, until) {
@@ -421,7 +422,7 @@ impl Circuit {
         }
     }
 
-    /// Makes the circuit half-open as a store says.
+    /// Makes the circuit half-open by the row of a store.
     #[doc(hidden)]
     pub fn adopt_half_open(&mut self) {
         self.enter(Phase::HalfOpen { successes: 0, failures: 0, probes: Vec::new() });
@@ -438,7 +439,7 @@ impl Circuit {
         }
     }
 
-    /// Returns what the window had when it last opened the circuit.
+    /// Returns the counts of the window when it last opened the circuit.
     #[cfg(feature = "std")]
     pub(crate) const fn tripped(&self) -> Counts {
         self.tripped

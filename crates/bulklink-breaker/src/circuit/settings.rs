@@ -111,14 +111,15 @@ impl Settings {
         Settings::of_last(failures).failures(failures)
     }
 
-    /// The circuit looks at the last `calls` calls, from 1 to 10,000. Say also what opens it.
+    /// The circuit looks at the last `calls` calls, from 1 to 10,000. Set also the threshold that
+    /// opens it.
     #[must_use]
     pub const fn of_last(calls: u32) -> Self {
         Settings::new(Span::Calls(calls))
     }
 
-    /// The circuit looks at the calls that ended within this time, at least 10 ms. Say also what
-    /// opens it.
+    /// The circuit looks at the calls that ended within this time, at least 10 ms. Set also the
+    /// threshold that opens it.
     ///
     /// Time is counted in tenths of the window, so the calls of between nine tenths of it and the
     /// whole are looked at.

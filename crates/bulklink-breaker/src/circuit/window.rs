@@ -129,7 +129,7 @@ pub enum Window {
         ended: u64,
         /// The calls that failed or were slow, each with the number of those before it.
         spoilt: VecDeque<(u64, Mark)>,
-        /// What they are together.
+        /// Their sum.
         counts: Counts,
     },
     /// Those of a time.
@@ -219,7 +219,8 @@ impl Window {
         self.lengthen(1);
     }
 
-    /// Adds calls, of which those that are spoilt have been added, and removes what is too old.
+    /// Adds calls, of which those that are spoilt have been added, and removes those that are too
+    /// old.
     fn lengthen(&mut self, calls: u64) {
         let Window::Calls { size, ended, spoilt, counts } = self else { return };
         *ended += calls;

@@ -82,7 +82,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
         self
     }
 
-    /// What results say of the dependency. If it is not set, each error is a failure.
+    /// Which results are failures of the dependency. If it is not set, each error is one.
     pub fn classify<C>(self, classify: C) -> GuardBuilder<R, C> {
         GuardBuilder {
             bulkhead: self.bulkhead,

@@ -1,8 +1,8 @@
-//! What the result of an operation says of the dependency.
+//! Which results of operations are failures of the dependency.
 
 use crate::Outcome;
 
-/// Decides what the result of an operation says of the dependency.
+/// Decides whether the result of an operation is a failure of the dependency.
 ///
 /// Closures of `&Result<T, E>` implement it. A classifier for all results implements it by itself.
 ///

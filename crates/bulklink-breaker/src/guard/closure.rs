@@ -146,7 +146,7 @@ impl<F> Stage<F> {
     }
 }
 
-/// Takes what is at this stage, out of the lock, if it is wanted.
+/// Takes the value of this stage, out of the lock, if it is wanted.
 fn take_if<F>(stage: &Mutex<Stage<F>>, wanted: impl FnOnce(&Stage<F>) -> bool) -> Stage<F> {
     let mut stage = lock(stage);
     if wanted(&stage) { mem::replace(&mut stage, Stage::Over) } else { Stage::Over }
@@ -179,7 +179,7 @@ where
         None => _ = call.map(Call::panic),
         Some(Ok(outcome)) => _ = call.map(|call| call.settle(outcome)),
         Some(Err(payload)) => {
-            // A fault of the classifier says nothing of the dependency.
+            // A fault of the classifier is no sign of the dependency's health.
             drop(call);
             discard(ended);
             return Some(Err(payload));

@@ -34,10 +34,10 @@ use crate::{Breaker, Health};
 /// 2. It waits for a slot of the bulkhead, first come, first served. If the circuit opens
 ///    meanwhile, it leaves the queue and is rejected immediately.
 /// 3. With its slot, it asks the circuit once more, now as a probe if that is half-open.
-/// 4. Its operation runs, at most as long as the run limit says. Its result is the outcome that the
+/// 4. Its operation runs, at most for the run limit. Its result is the outcome that the
 ///    circuit counts; a panic and a run that is too long are failures.
 ///
-/// What the bulkhead rejects never counts as a failure: the dependency has not been asked.
+/// A rejection by the bulkhead never counts as a failure: the dependency has not been asked.
 ///
 /// Clones share the bulkhead and the circuit.
 ///
@@ -100,14 +100,14 @@ impl<R, K> Guard<R, K> {
         self.breaker.health()
     }
 
-    /// Returns the health, and what the breaker and the bulkhead have counted.
+    /// Returns the health, and the counters of the breaker and the bulkhead.
     #[must_use]
     pub fn stats(&self) -> GuardStats {
         GuardStats::of(self.bulkhead.label().into(), &self.breaker, Some(self.bulkhead.handle()))
     }
 
     /// Closes the circuit, and forgets all outcomes. The counters stay:
-    /// [`Stats::since`](crate::Stats::since) says what came after.
+    /// [`Stats::since`](crate::Stats::since) returns the counts after it.
     pub fn reset(&self) {
         self.breaker.force_closed();
     }
@@ -134,7 +134,7 @@ impl<R: Runtime, K> Guard<R, K> {
     /// # Cancel safety
     ///
     /// Dropping the future drops the operation, and then gives back its slot or its place in the
-    /// queue. [`Call`](crate::Call) says what that counts as.
+    /// queue. [`Call`](crate::Call) has how that counts.
     ///
     /// # Panics
     ///

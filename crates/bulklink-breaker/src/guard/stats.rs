@@ -1,4 +1,4 @@
-//! What a guard has counted.
+//! The counters of a guard.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct GuardStats {
     pub label: Arc<str>,
     /// The health, by the state of the circuit.
     pub health: Health,
-    /// What the breaker has counted.
+    /// The counters of the breaker.
     pub breaker: Stats,
     /// The status of the bulkhead. `None` for a breaker without one.
     pub bulkhead: Option<Status>,
