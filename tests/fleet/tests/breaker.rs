@@ -60,7 +60,8 @@ fn a_store_that_reads_and_then_writes_loses_outcomes_and_admits_too_many_probes(
     let raced = race(&Site::new(move || Naive::new(text.clone())).unwrap(), 5);
     let rows = rows("memory", &raced, 1.0);
     let missed = missed(&rows);
-    // A lost write may also take back that the circuit opened, which is odd, or leave a place empty.
+    // A lost write may also take back that the circuit opened, which is odd, or leave a place
+    // empty.
     for what in ["probes above the limit", "outcomes lost"] {
         assert!(missed.iter().any(|(row, number)| *row == what && *number > 5.0), "{raced:?}");
     }

@@ -54,8 +54,8 @@ pub fn hand_offs(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
     sorted(times.into_iter())
 }
 
-/// Returns how long the calls waited whose unit was idle in another process when they began, sorted:
-/// for a limit of one.
+/// Returns how long the calls waited whose unit was idle in another process when they began,
+/// sorted: for a limit of one.
 pub fn moves(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
     let mut holds: Vec<_> = within(calls, span).collect();
     holds.sort_unstable_by_key(|(.., end)| *end);
