@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::share::{self, LimitRefusal, Notice, Statement};
-use crate::{Name, ProcessId, RunId, Version};
+use crate::{Name, Namespace, ProcessId, RunId, Version};
 
 /// A server on which processes share limits.
 ///
@@ -24,6 +24,10 @@ pub trait LeaseStore: Send + Sync + 'static {
         session: &Session,
         receiver: Arc<dyn Receiver>,
     ) -> impl Future<Output = Result<Self::Link, StoreError>> + Send;
+
+    /// Returns the names of all limits in a namespace, or in all without one, in order. It can take
+    /// several steps and a connection of its own.
+    fn names(&self, namespace: Option<&Namespace>) -> impl Future<Output = Result<Vec<Name>, StoreError>> + Send;
 }
 
 /// One connection to a server.

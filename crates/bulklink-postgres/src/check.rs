@@ -1,9 +1,8 @@
 //! Whether a database has the tables and rights of a part.
 
 use bulklink_fleet::StoreError;
+use tokio_postgres::Client;
 
-use crate::error::store_error;
-use crate::failure::Failure;
 use crate::schema::{Part, Table};
 use crate::server::Server;
 
@@ -42,13 +41,12 @@ const LOOK: &str = "SELECT coalesce(has_schema_privilege(n.oid, 'USAGE'), false)
 pub(crate) async fn check(server: &Server, part: Part) -> Check {
     match check_tables(server, part).await {
         Ok(found) => found,
-        Err(failure) => Check::Undetermined { error: store_error(&failure) },
+        Err(error) => Check::Undetermined { error },
     }
 }
 
-async fn check_tables(server: &Server, part: Part) -> Result<Check, Failure> {
-    let (client, mut wire) = server.connect("bulklink check").await?;
-    let queries = async {
+async fn check_tables(server: &Server, part: Part) -> Result<Check, StoreError> {
+    let queries = |client: Client| async move {
         if client.query_one("SELECT pg_is_in_recovery()", &[]).await?.get(0) {
             return Ok(Check::Unusable { why: "the server is a standby, which cannot be written to".to_owned() });
         }
@@ -83,5 +81,5 @@ async fn check_tables(server: &Server, part: Part) -> Result<Check, Failure> {
         }
         Ok(if missing.is_empty() { Check::Complete } else { Check::Incomplete { missing } })
     };
-    server.in_time(wire.drive(queries)).await?.map_err(|error: tokio_postgres::Error| Failure::of(&error))
+    server.run("bulklink check", queries).await
 }

@@ -41,7 +41,6 @@
 pub mod breaker;
 mod check;
 mod error;
-mod failure;
 mod fleet;
 mod schema;
 mod server;

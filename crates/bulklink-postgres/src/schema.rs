@@ -5,9 +5,10 @@
 
 use std::fmt;
 
-use tokio_postgres::{Error, SimpleQueryMessage};
+use bulklink_fleet::StoreError;
+use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::failure::Failure;
+use crate::error::refused;
 use crate::server::Server;
 
 /// A part of the schema, for one purpose.
@@ -139,9 +140,8 @@ pub fn set_up_statements(parts: &[Part], roles: &[&str]) -> String {
 
 /// Creates missing tables and gives rights, whole or not at all. Tables of another version are left
 /// as they are.
-pub(crate) async fn set_up(server: &Server, parts: &[Part], roles: &[&str]) -> Result<(), Failure> {
-    let (client, mut wire) = server.connect("bulklink setup").await?;
-    let run = async {
+pub(crate) async fn set_up(server: &Server, parts: &[Part], roles: &[&str]) -> Result<(), StoreError> {
+    let run = |client: Client| async move {
         let found = client.simple_query("SELECT to_regclass('bulklink.part')").await?;
         let is_there = last_row(&found).is_some_and(|row| row != [None]);
         let versions =
@@ -154,11 +154,11 @@ pub(crate) async fn set_up(server: &Server, parts: &[Part], roles: &[&str]) -> R
             _ => false,
         };
         if versions.iter().any(is_other) {
-            return Ok(Err(Failure::refused("VERSION")));
+            return Ok(Err(refused("VERSION")));
         }
         client.batch_execute(&set_up_statements(parts, roles)).await.map(Ok)
     };
-    server.in_time(wire.drive(run)).await?.unwrap_or_else(|error: Error| Err(Failure::of(&error)))
+    server.run("bulklink setup", run).await?
 }
 
 /// The values of the last row of an answer.

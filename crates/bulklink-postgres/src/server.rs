@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bulklink_fleet::StoreError;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
@@ -16,7 +17,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Soc
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::InvalidStore;
-use crate::failure::Failure;
+use crate::error::{of_connection, of_statement};
 
 /// How to connect to a server.
 #[derive(Clone)]
@@ -125,7 +126,7 @@ impl Server {
     }
 
     /// Connects. `name` is shown in the server's list of sessions.
-    pub(crate) async fn connect(&self, name: &str) -> Result<(Client, Wire), Failure> {
+    pub(crate) async fn connect(&self, name: &str) -> Result<(Client, Wire), StoreError> {
         let mut config = self.config.clone();
         config.application_name(visible(name)).connect_timeout(self.timeout);
         let connected = async {
@@ -136,12 +137,22 @@ impl Server {
             let (client, connection) = config.connect(NoTls).await?;
             Ok((client, Wire::Plain(Box::new(connection))))
         };
-        self.in_time(connected).await?.map_err(|error: Error| Failure::of_connection(&error))
+        self.in_time(connected).await?.map_err(of_connection)
+    }
+
+    /// Runs statements on a connection of their own.
+    pub(crate) async fn run<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        name: &str,
+        statements: impl FnOnce(Client) -> F,
+    ) -> Result<T, StoreError> {
+        let (client, mut wire) = self.connect(name).await?;
+        self.in_time(wire.drive(statements(client))).await?.map_err(of_statement)
     }
 
     /// Gives up after the time that connecting may take.
-    pub(crate) async fn in_time<T>(&self, future: impl Future<Output = T>) -> Result<T, Failure> {
-        timeout(self.timeout, future).await.map_err(|_| Failure::TimedOut)
+    pub(crate) async fn in_time<T>(&self, future: impl Future<Output = T>) -> Result<T, StoreError> {
+        timeout(self.timeout, future).await.map_err(|_| StoreError::TimedOut)
     }
 
     /// Returns where the server is, without credentials.

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_postgres::{AsyncMessage, Client};
 
-use crate::failure::Failure;
+use crate::error::{of_statement, refused};
 use crate::schema::last_row;
 use crate::server::Wire;
 use crate::worker::{Job, Rows, Statements, Worker};
@@ -29,7 +29,11 @@ pub(crate) struct Behaviour {
 ///
 /// A process that stops between two statements has a row locked, so the server ends its session
 /// soon: before commands that wait for the lock give up.
-pub(crate) async fn begin<R: Rows>(client: &Client, behaviour: Behaviour) -> Result<(), Failure> {
+pub(crate) async fn begin<R: Rows>(
+    client: &Client,
+    behaviour: Behaviour,
+    clock: Option<&str>,
+) -> Result<Statements, StoreError> {
     let (part, lock) = (R::PART, behaviour.lock_timeout.as_millis().clamp(2, 1_000_000_000));
     let commit = if behaviour.is_durable {
         // Other settings than `off` may demand more than `on`.
@@ -44,16 +48,16 @@ pub(crate) async fn begin<R: Rows>(client: &Client, behaviour: Behaviour) -> Res
         lock * 3 / 4,
         part.name()
     );
-    let rows = client.simple_query(&text).await.map_err(|error| Failure::of(&error))?;
+    let rows = client.simple_query(&text).await.map_err(of_statement)?;
     let found = last_row(&rows).unwrap_or_default();
     // A standby can neither lock nor listen.
     if found.first().and_then(Option::as_deref) != Some("f") {
-        return Err(Failure::refused("25006"));
+        return Err(refused("25006"));
     }
     if found.get(1) != Some(&Some(part.version().to_string())) {
-        return Err(Failure::refused("VERSION"));
+        return Err(refused("VERSION"));
     }
-    Ok(())
+    Statements::prepare::<R>(client, clock).await.map_err(of_statement)
 }
 
 /// A task that drives a connection. It ends with this.

@@ -14,8 +14,7 @@ use tokio::time::timeout;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-use crate::error::{refused, store_error};
-use crate::failure::Failure;
+use crate::error::{of_statement, refused};
 use crate::schema::Part;
 
 /// The largest number of commands in a transaction, which holds a lock.
@@ -228,7 +227,7 @@ impl<R: Rows> Worker<R> {
         let name = &batch[0].name;
         let found = match self.client.query_one(&self.statements.read, &[&name.as_str()]).await {
             Ok(found) => found,
-            Err(error) => return Ok(Tried::Refused(alive(&error)?)),
+            Err(error) => return Ok(Tried::Refused(alive(error)?)),
         };
         Ok(match self.apply(batch, &found, &BTreeSet::new()) {
             Ok((done, None)) => Tried::Done(done),
@@ -245,7 +244,7 @@ impl<R: Rows> Worker<R> {
         let (begun, found) = join(begun, client.query_one(&statements.lock, &[&name.as_str()])).await;
         let found = match begun.and(found) {
             Ok(found) => found,
-            Err(error) => return self.give_up(alive(&error)?).await,
+            Err(error) => return self.give_up(alive(error)?).await,
         };
         match self.apply(batch, &found, dead) {
             Ok((done, Some(text))) => self.write(name, found.get::<_, Option<&str>>(0).is_none(), &text, done).await,
@@ -295,10 +294,10 @@ impl<R: Rows> Worker<R> {
         match (written, committed) {
             (Ok(1), Ok(())) => Ok(Tried::Done(done)),
             (Ok(_), Ok(())) => Ok(Tried::Again(dead)),
-            (Err(error), Ok(())) | (Ok(_), Err(error)) => Ok(Tried::Refused(alive(&error)?)),
+            (Err(error), Ok(())) | (Ok(_), Err(error)) => Ok(Tried::Refused(alive(error)?)),
             (Err(error), Err(commit)) => {
-                alive(&commit)?;
-                Ok(Tried::Refused(alive(&error)?))
+                alive(commit)?;
+                Ok(Tried::Refused(alive(error)?))
             }
         }
     }
@@ -310,10 +309,10 @@ impl<R: Rows> Worker<R> {
 }
 
 /// The error of a server that goes on with the connection.
-fn alive(error: &Error) -> Result<StoreError, End> {
-    match Failure::of(error) {
-        Failure::Lost | Failure::TimedOut => Err(End),
-        failure => Ok(store_error(&failure)),
+fn alive(error: Error) -> Result<StoreError, End> {
+    match of_statement(error) {
+        StoreError::Unreachable => Err(End),
+        error => Ok(error),
     }
 }
 

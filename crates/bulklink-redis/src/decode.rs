@@ -2,30 +2,24 @@
 //! that a server sends makes these functions panic.
 
 use std::collections::BTreeMap;
-use std::str::{FromStr, from_utf8};
+use std::str::from_utf8;
 use std::time::Duration;
 
+use bulklink_fleet::StoreError::{self, Malformed};
 use bulklink_fleet::share::{
     Answer, Declaration, Grant, LimitRefusal, Notice, Refusal, Reply, Statement, Terms, Texts,
 };
-use bulklink_fleet::{ProcessId, ServerTime, StoreError, Version};
+use bulklink_fleet::{ProcessId, ServerTime, Version};
 use redis::Value;
 
-/// The form of a reply is unknown.
-struct Malformed;
-
-type Result<T> = std::result::Result<T, Malformed>;
+type Result<T> = std::result::Result<T, StoreError>;
 
 /// Decodes the reply to a statement.
 ///
 /// # Errors
 ///
 /// [`StoreError::Malformed`] if it is no reply to a statement.
-pub fn reply(statement: &Statement, reply: &Value) -> std::result::Result<Answer, StoreError> {
-    read_reply(statement, reply).map_err(|Malformed| StoreError::Malformed)
-}
-
-fn read_reply(statement: &Statement, reply: &Value) -> Result<Answer> {
+pub fn reply(statement: &Statement, reply: &Value) -> Result<Answer> {
     let fields = Fields::of(reply)?;
     match (fields.number(0)?, fields.0.len()) {
         (1, 14) => {}
@@ -39,7 +33,7 @@ fn read_reply(statement: &Statement, reply: &Value) -> Result<Answer> {
             };
             let config = statement.declaration.config;
             let fleets = Declaration { config, limit: fields.units(2)?, terms };
-            let declarer = parsed(fields.text(1)?)?;
+            let declarer = text(fields.at(1)?)?.parse().map_err(|_| Malformed)?;
             return Refusal::between(statement, declarer, &fleets).map(Err).ok_or(Malformed);
         }
         _ => return Err(Malformed),
@@ -71,40 +65,34 @@ fn read_reply(statement: &Statement, reply: &Value) -> Result<Answer> {
 /// # Errors
 ///
 /// [`StoreError::Malformed`] if it is no such reply.
-pub fn resized(reply: &Value) -> std::result::Result<std::result::Result<Version, LimitRefusal>, StoreError> {
-    let read = || {
-        let fields = Fields::of(reply)?;
-        Ok(match (fields.number(0)?, fields.0.len()) {
-            (1, 2) => Ok(fields.number(1)?.into()),
-            (0, 1) => Err(LimitRefusal::Absent),
-            (7, 3) => Err(LimitRefusal::Version { limit: fields.units(1)?, current: fields.number(2)?.into() }),
-            _ => return Err(Malformed),
-        })
-    };
-    read().map_err(|Malformed| StoreError::Malformed)
+pub fn resized(reply: &Value) -> Result<std::result::Result<Version, LimitRefusal>> {
+    let fields = Fields::of(reply)?;
+    Ok(match (fields.number(0)?, fields.0.len()) {
+        (1, 2) => Ok(fields.number(1)?.into()),
+        (0, 1) => Err(LimitRefusal::Absent),
+        (7, 3) => Err(LimitRefusal::Version { limit: fields.units(1)?, current: fields.number(2)?.into() }),
+        _ => return Err(Malformed),
+    })
 }
 
-/// Decodes what a name has of shares: the server's time, and the state. `None` if it has nothing.
+/// Decodes the state of a name and the server's time. `None` if the name has no state.
 ///
 /// # Errors
 ///
 /// [`StoreError::Malformed`] if it is no such reply, or the state is malformed.
-pub fn state(reply: &Value) -> std::result::Result<(ServerTime, Option<Texts>), StoreError> {
-    let read = || {
-        let fields = Fields::of(reply)?;
-        let [settings, rows] = [1, 2].map(|at| fields.list(at)?.texts());
-        let texts = Texts { settings: settings?, rows: rows? };
-        Ok((fields.time(0)?, (!texts.settings.is_empty()).then_some(texts)))
-    };
-    read().map_err(|Malformed| StoreError::Malformed)
+pub fn state(reply: &Value) -> Result<(ServerTime, Option<Texts>)> {
+    let fields = Fields::of(reply)?;
+    let [settings, rows] = [1, 2].map(|at| Fields::of(fields.at(at)?)?.texts());
+    let texts = Texts { settings: settings?, rows: rows? };
+    Ok((fields.number(0)?.into(), (!texts.settings.is_empty()).then_some(texts)))
 }
 
-/// Decodes what was pushed on a channel about a share of this process.
+/// Decodes a message about a share of this process.
 ///
 /// # Errors
 ///
 /// [`StoreError::Malformed`] if it is no such notice.
-pub fn notice(process: ProcessId, message: &[u8]) -> std::result::Result<Notice, StoreError> {
+pub fn notice(process: ProcessId, message: &[u8]) -> Result<Notice> {
     let text = from_utf8(message).ok();
     text.and_then(|text| Notice::of_text(process, text)).ok_or(StoreError::Malformed)
 }
@@ -123,14 +111,6 @@ impl<'a> Fields<'a> {
 
     fn at(&self, at: usize) -> Result<&'a Value> {
         self.0.get(at).ok_or(Malformed)
-    }
-
-    fn list(&self, at: usize) -> Result<Fields<'a>> {
-        Fields::of(self.at(at)?)
-    }
-
-    fn text(&self, at: usize) -> Result<&'a str> {
-        text(self.at(at)?)
     }
 
     fn number(&self, at: usize) -> Result<u64> {
@@ -160,10 +140,6 @@ impl<'a> Fields<'a> {
         pairs.collect()
     }
 
-    fn time(&self, at: usize) -> Result<ServerTime> {
-        self.number(at).map(ServerTime::from)
-    }
-
     fn flag(&self, at: usize) -> Result<bool> {
         match self.number(at)? {
             0 => Ok(false),
@@ -179,8 +155,4 @@ fn text(value: &Value) -> Result<&str> {
         Value::SimpleString(text) => Ok(text),
         _ => Err(Malformed),
     }
-}
-
-fn parsed<T: FromStr>(text: &str) -> Result<T> {
-    text.parse().map_err(|_| Malformed)
 }

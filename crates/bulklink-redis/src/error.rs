@@ -1,10 +1,10 @@
-//! What became of a command, as a store says it: codes, and never a text of the server, of the
-//! network or of a URL, which could contain credentials or data.
+//! The errors of a server: codes, and never a text of the server, of the network or of a URL, which
+//! could contain credentials or data.
 
 use bulklink_fleet::StoreError;
 use redis::{ErrorKind, RedisError, ServerError};
 
-/// The connection failed, or what it carries is no RESP3.
+/// The connection failed, or it carries no RESP3.
 pub(crate) fn of_connection(error: &RedisError) -> StoreError {
     if error.is_timeout() {
         return StoreError::TimedOut;

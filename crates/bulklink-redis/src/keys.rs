@@ -1,4 +1,4 @@
-//! What a name is called on the server: its keys and its channels.
+//! The keys and the channels of a name.
 
 use bulklink_fleet::{Name, ProcessId};
 

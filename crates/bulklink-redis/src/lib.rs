@@ -18,14 +18,14 @@
 //! +zadd +zcard +zrem +zrange +zrangebyscore
 //! ```
 //!
-//! Without `+info`, no process can tell that the server has restarted, or that it is a replica that
+//! Without `+info`, no process notices that the server has restarted, or that it is a replica that
 //! was promoted. So nothing holds new grants back after a loss of data: up to twice the limit can
 //! run until the leases of before end. Without `+script|load`, `+eval` will do. To list names,
 //! `+scan +cluster|slots` is needed too; and for another database than 0, `+select`.
 //!
 //! A server should have the policy `noeviction`. On a cluster, each name lives on one node.
-//! Sentinel is not supported: [`RedisStore`](RedisStore#clusters-and-failover) says what is, and
-//! what to use instead.
+//! Sentinel is not supported: [`RedisStore`](RedisStore#clusters-and-failover) has the
+//! alternatives.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::link::RedisLink;
 use crate::list::{self, Kind};
 
-/// How long a connection may take, unless the builder is told.
+/// How long a connection may take, unless the builder has another limit.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A server of Redis (7.0 or later) or Valkey (7.2 or later), or a cluster of them.
@@ -84,28 +84,6 @@ impl RedisStore {
         RedisStoreBuilder { info, certificates: None, timeout: CONNECT_TIMEOUT }
     }
 
-    /// Returns the names of all shared limits in a namespace, in order.
-    ///
-    /// It reads all keys of the database once, on a connection of its own, and on each node of a
-    /// cluster. The user needs the rights to SCAN and CLUSTER SLOTS.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if a server cannot be reached or refuses.
-    pub async fn names(&self, namespace: &Namespace) -> Result<Vec<Name>, StoreError> {
-        list::names(&self.info, self.timeout, Kind::Shares, Some(namespace)).await
-    }
-
-    /// Returns the names of all shared limits in all namespaces, in order; otherwise as
-    /// [`names`](Self::names).
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if a server cannot be reached or refuses.
-    pub async fn all_names(&self) -> Result<Vec<Name>, StoreError> {
-        list::names(&self.info, self.timeout, Kind::Shares, None).await
-    }
-
     /// Returns the circuits on the server, for processes that share breakers. They have connections
     /// of their own.
     #[cfg(feature = "breaker")]
@@ -131,6 +109,12 @@ impl LeaseStore for RedisStore {
 
     async fn connect(&self, session: &Session, receiver: Arc<dyn Receiver>) -> Result<RedisLink, StoreError> {
         RedisLink::connect(self.info.clone(), self.timeout, session, receiver).await
+    }
+
+    /// Reads all keys of the database, on each node of a cluster: the user needs the rights to SCAN
+    /// and CLUSTER SLOTS.
+    async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError> {
+        list::names(&self.info, self.timeout, Kind::Shares, namespace).await
     }
 }
 
@@ -207,7 +191,7 @@ impl RedisStoreBuilder {
             }
         }
         if let Some(pem) = self.certificates {
-            // Without one, `redis` would trust nothing, and say so only when it connects.
+            // Without one, `redis` would trust nothing, and fail only when it connects.
             if !pem.windows(BEGIN.len()).any(|window| window == BEGIN) {
                 return Err(InvalidStore::Certificates);
             }
@@ -215,7 +199,7 @@ impl RedisStoreBuilder {
             let client = Client::build_with_tls(info, certificates).map_err(|_| InvalidStore::Certificates)?;
             info = client.get_connection_info().clone();
         }
-        // Its name of the library would need another right, and say nothing of the process.
+        // Its name of the library would need another right, and does not name the process.
         let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP3).set_skip_set_lib_name();
         let info = info.set_redis_settings(settings).set_tcp_settings(TcpSettings::default().set_nodelay(true));
         Ok(RedisStore { info, timeout: self.timeout })

@@ -4,59 +4,28 @@ use std::time::Duration;
 
 use bulklink_fleet::share::{LimitRefusal, Status};
 use bulklink_fleet::{LeaseStore, Link, Name, Namespace, StoreError, Version};
-use bulklink_postgres::PostgresStore;
-use bulklink_redis::RedisStore;
 
 use super::report::{List, Resize, Row, Show};
 use crate::failure::{Failure, Kind};
 use crate::server::{in_time, link};
 
-/// A store with names.
-pub(crate) trait Shares: LeaseStore {
-    fn address(&self) -> String;
-
-    /// The names in a namespace, or in all.
-    async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError>;
-}
-
-macro_rules! shares {
-    ($($store:ty)+) => {$(
-        impl Shares for $store {
-            fn address(&self) -> String {
-                <$store>::address(self)
-            }
-
-            async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError> {
-                match namespace {
-                    Some(namespace) => <$store>::names(self, namespace).await,
-                    None => self.all_names().await,
-                }
-            }
-        }
-    )+};
-}
-
-shares! { RedisStore PostgresStore }
-
 /// A store, and the link to it while there is one.
-pub(crate) struct Client<S: Shares> {
+pub(crate) struct Client<S: LeaseStore> {
     store: S,
+    /// Where the server is.
+    pub(crate) address: String,
     timeout: Duration,
     link: Option<S::Link>,
 }
 
-impl<S: Shares> Client<S> {
+impl<S: LeaseStore> Client<S> {
     /// It connects when it is used.
-    pub(crate) fn new(store: S, timeout: Duration) -> Self {
-        Client { store, timeout, link: None }
-    }
-
-    pub(crate) fn address(&self) -> String {
-        self.store.address()
+    pub(crate) fn new(store: S, address: String, timeout: Duration) -> Self {
+        Client { store, address, timeout, link: None }
     }
 
     fn failure(&self, error: &StoreError) -> Failure {
-        Failure::store(&self.address(), error)
+        Failure::store(&self.address, error)
     }
 
     /// All shares of a namespace, or of all.
@@ -91,7 +60,7 @@ impl<S: Shares> Client<S> {
             Ok(link) => in_time(timeout, link.resize(name, limit, expected)).await,
             Err(error) => Err(error),
         };
-        match resized.map_err(|error| Failure::change(&self.address(), &error, "limit"))? {
+        match resized.map_err(|error| Failure::change(&self.address, &error, "limit"))? {
             Ok(version) => Ok(Resize::of(name, limit, version, status.limit)),
             Err(LimitRefusal::Version { current, limit }) => Err(conflict(expected, current, limit)),
             Err(_) => Err(Failure::not_found("share", name)),

@@ -5,11 +5,11 @@ mod report;
 
 use std::time::Duration;
 
-use bulklink_fleet::Namespace;
+use bulklink_fleet::{LeaseStore, Namespace};
 use clap::Subcommand;
 use tokio::time::MissedTickBehavior;
 
-use self::client::{Client, Shares};
+use self::client::Client;
 use self::report::Gap;
 use crate::args::{MAX_VERSION, Place, duration};
 use crate::failure::{Failure, Kind};
@@ -60,17 +60,24 @@ pub(crate) enum Task {
 pub(crate) async fn run(server: &Server, place: &Place, output: Output, task: &Task) -> Result<(), Failure> {
     match server.kind {
         server::Kind::Redis => {
-            let client = Client::new(server.redis()?, server.timeout);
-            Box::pin(run_on(client, place, output, task)).await
+            let store = server.redis()?;
+            let address = store.address();
+            Box::pin(run_on(Client::new(store, address, server.timeout), place, output, task)).await
         }
         server::Kind::Postgres => {
-            let client = Client::new(server.postgres()?, server.timeout);
-            Box::pin(run_on(client, place, output, task)).await
+            let store = server.postgres()?;
+            let address = store.address();
+            Box::pin(run_on(Client::new(store, address, server.timeout), place, output, task)).await
         }
     }
 }
 
-async fn run_on(mut client: Client<impl Shares>, place: &Place, output: Output, task: &Task) -> Result<(), Failure> {
+async fn run_on(
+    mut client: Client<impl LeaseStore>,
+    place: &Place,
+    output: Output,
+    task: &Task,
+) -> Result<(), Failure> {
     match task {
         Task::List { all_namespaces } => {
             let list = client.list(scope(place, *all_namespaces)?.as_ref()).await?;
@@ -87,11 +94,11 @@ async fn run_on(mut client: Client<impl Shares>, place: &Place, output: Output, 
         }
         Task::Watch { name: Some(name), every, .. } => {
             let name = place.name("share", name)?;
-            watch(output, &client.address(), *every, async || client.show(&name).await).await
+            watch(output, &client.address.clone(), *every, async || client.show(&name).await).await
         }
         Task::Watch { name: None, all_namespaces, every } => {
             let namespace = scope(place, *all_namespaces)?;
-            watch(output, &client.address(), *every, async || client.list(namespace.as_ref()).await).await
+            watch(output, &client.address.clone(), *every, async || client.list(namespace.as_ref()).await).await
         }
         Task::Resize { name, limit, expect } => {
             output.print(&client.resize(&place.name("share", name)?, *limit, *expect).await?)

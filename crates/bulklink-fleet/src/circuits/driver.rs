@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use bulklink::runtime::{Instant, Runtime};
 use bulklink_breaker::{ProbeId, Settings};
+use futures_util::future::{BoxFuture, Either, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use super::member::{Seat, WeakSeat};
-use super::replica::{Answer, Rest, Work};
+use super::replica::{Answer, Work};
 use super::signal::{Keep, Left, Needs};
-use super::{Asked, Changes, CircuitStore, Forced, Options};
+use super::{Changes, CircuitStore, Operation, Options};
 use crate::pause::Pauses;
 use crate::timers::Timers;
 use crate::{Name, Namespace, StoreError};
@@ -27,7 +29,7 @@ const MOST_COMMANDS: usize = 16;
 const DROPPED: u64 = u64::MAX;
 
 /// The commands that are under way.
-type Commands<'a> = Vec<Pin<Box<dyn Future<Output = Done> + Send + 'a>>>;
+type Commands<'a> = FuturesUnordered<BoxFuture<'a, Done>>;
 
 /// A command that has ended.
 struct Done {
@@ -50,19 +52,6 @@ struct Connection {
     answers: u64,
     /// The breaker with a command without an answer, if none has come since.
     silent: Option<u64>,
-}
-
-/// Polls all commands, and takes those that have ended.
-fn take_done(commands: &mut Commands<'_>, context: &mut Context<'_>) -> Vec<Done> {
-    let mut done = Vec::new();
-    commands.retain_mut(|command| match command.as_mut().poll(context) {
-        Poll::Ready(ended) => {
-            done.push(ended);
-            false
-        }
-        Poll::Pending => true,
-    });
-    done
 }
 
 /// The state that the task and the handle share.
@@ -141,11 +130,7 @@ impl<S: CircuitStore> Hub<S> {
             let Err(error) = self.serve(&runtime, &keep, &mut commands, &mut turn, &mut pauses).await else { return };
             self.lose_all(&error);
             // Not dropped: each gives back its outcomes.
-            poll_fn(|context| {
-                take_done(&mut commands, context);
-                if commands.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-            })
-            .await;
+            while commands.next().await.is_some() {}
             // Some may have had an answer.
             self.lose_all(&error);
             let until = runtime.now() + pauses.next();
@@ -194,7 +179,10 @@ impl<S: CircuitStore> Hub<S> {
             let mut next = pin!(changes.next());
             let mut sleep = pin!(runtime.sleep_until(state.timers.next().unwrap_or(Instant::FAR_FUTURE)));
             let (done, change) = poll_fn(|context| {
-                let done = take_done(commands, context);
+                let mut done = vec![];
+                while let Poll::Ready(Some(ended)) = commands.poll_next_unpin(context) {
+                    done.push(ended);
+                }
                 let change = match next.as_mut().poll(context) {
                     Poll::Ready(change) => Some(change),
                     Poll::Pending => None,
@@ -280,56 +268,44 @@ impl<S: CircuitStore> Hub<S> {
 
     /// Sends the last commands of a breaker that was dropped.
     async fn deliver<R: Runtime<Sleep: Send>>(&self, runtime: &R, left: Left) -> Result<(), StoreError> {
-        let Rest { forced, reports } = left.rest;
-        if let Some(force) = forced {
-            match self.within(runtime, self.store.force(&left.name, None, force)).await {
-                Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(error),
-                _refused_or_done => {}
-            }
-        }
-        for report in reports {
-            match self.within(runtime, self.store.report(&left.name, &left.settings, &report)).await {
-                Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(error),
-                _refused_or_done => {}
-            }
+        for work in left.work {
+            ending(&self.carry(runtime, &left.name, &left.settings, work).await)?;
         }
         Ok(())
     }
 
-    /// Sends one command. A refusal only puts off the circuit; another error may end the
-    /// connection.
+    /// Sends one command of a breaker.
     async fn perform<R: Runtime<Sleep: Send>>(&self, runtime: &R, seat: &Seat, work: Work) -> Result<(), StoreError> {
-        let (name, settings) = (seat.name(), seat.breaker.settings());
         let _abandon = Abandon(seat);
-        let result: Result<Answer, StoreError> = match work {
-            Work::Load => self.within(runtime, self.store.load(name, settings)).await.map(Answer::from),
-            Work::Ask(_) => self.ask(runtime, name, settings).await.map(Answer::from),
-            Work::Force(force) => match self.within(runtime, self.store.force(name, None, force)).await {
-                Ok(Forced::Done(row) | Forced::Stale(row)) => Ok(row.into()),
-                Err(error) => Err(error),
-            },
-            Work::Report(report) => {
-                let reported = self.within(runtime, self.store.report(name, settings, &report)).await;
-                reported.map(|reported| reported.row.into())
-            }
-        };
-        let ended = match &result {
-            Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => Err(error.clone()),
-            _refused_or_done => Ok(()),
-        };
+        let result = self.carry(runtime, seat.name(), seat.breaker.settings(), work).await;
+        let ended = ending(&result);
         seat.answered(result);
         ended
     }
 
-    /// Asks for a probe, under a name that no other process chooses, one forked from it neither.
-    async fn ask<R: Runtime<Sleep: Send>>(
+    async fn carry<R: Runtime<Sleep: Send>>(
         &self,
         runtime: &R,
         name: &Name,
         settings: &Settings,
-    ) -> Result<Asked, StoreError> {
-        let id = getrandom::u64().map_err(|error| StoreError::Refused { code: error.to_string().into() })?;
-        self.within(runtime, self.store.admit_probe(name, settings, ProbeId(id))).await
+        work: Work,
+    ) -> Result<Answer, StoreError> {
+        let mut probe = None;
+        let operation = match work {
+            Work::Load => Operation::Load,
+            Work::Force(force) => Operation::Force(force, None),
+            Work::Report(report) => Operation::Report(report),
+            Work::Ask(_) => {
+                // No other process chooses this one, one forked from it neither.
+                let id = getrandom::u64().map_err(|error| StoreError::Refused { code: error.to_string().into() })?;
+                Operation::Admit(*probe.insert(ProbeId(id)))
+            }
+        };
+        // A change by hand leaves the settings of the last operation.
+        let settings = (!matches!(operation, Operation::Force(..))).then_some(settings);
+        let reply = self.within(runtime, self.store.operate(name, settings, &operation)).await?;
+        let asked = probe.map(|id| reply.asked(id)).transpose()?;
+        Ok(Answer { row: reply.row, admission: asked.map(|asked| asked.admission) })
     }
 
     /// Waits for an answer of the store, but not for longer than it may take.
@@ -338,12 +314,18 @@ impl<S: CircuitStore> Hub<S> {
         runtime: &R,
         answer: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        let mut answer = pin!(answer);
-        let mut sleep = pin!(runtime.sleep_until(runtime.now() + self.options.store_timeout));
-        poll_fn(|context| match answer.as_mut().poll(context) {
-            Poll::Pending => sleep.as_mut().poll(context).map(|()| Err(StoreError::TimedOut)),
-            answered @ Poll::Ready(_) => answered,
-        })
-        .await
+        let sleep = runtime.sleep_until(runtime.now() + self.options.store_timeout);
+        match select(pin!(answer), pin!(sleep)).await {
+            Either::Left((answered, _)) => answered,
+            Either::Right(_) => Err(StoreError::TimedOut),
+        }
+    }
+}
+
+/// The error that may end the connection. A refusal only puts off the circuit.
+fn ending<T>(result: &Result<T, StoreError>) -> Result<(), StoreError> {
+    match result {
+        Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => Err(error.clone()),
+        _refused_or_done => Ok(()),
     }
 }

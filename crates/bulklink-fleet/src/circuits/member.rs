@@ -141,8 +141,9 @@ impl Peer for Member {
 impl Drop for Member {
     /// The task keeps no breaker while it waits, so the last outcomes outlive this one.
     fn drop(&mut self) {
-        if let Some(rest) = self.lock().replica.end() {
-            self.keep.0.leave(Left { name: self.name.clone(), settings: self.settings, rest });
+        let work = self.lock().replica.end();
+        if !work.is_empty() {
+            self.keep.0.leave(Left { name: self.name.clone(), settings: self.settings, work });
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What a process knows of a shared circuit, and what it has to send to the store: a pure machine.
+//! The knowledge of a process about a shared circuit, and its commands to the store: a pure
+//! machine.
 //!
 //! The circuit of the process is a [`Circuit`](bulklink_breaker::Circuit) beside it, which inputs
 //! get. At most one command is under way. So a command is sent after all earlier rows were adopted,
@@ -11,7 +12,7 @@ use std::time::Duration;
 use bulklink_breaker::plumbing::{Access, Settled, Window};
 use bulklink_breaker::{Circuit, Instant, Mark, Outcomes, Pass, Refusal, Settings, State};
 
-use super::{Asked, Force, Refused, Report, Row};
+use super::{Force, Refused, Report, Row};
 use crate::StoreError;
 
 /// How long a circuit that the store refuses is left alone.
@@ -20,7 +21,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Outcomes that could not be reported for longer than this are history.
 const YOUNG: Duration = Duration::from_secs(1);
 
-/// What a process knows of a shared circuit.
+/// The knowledge of a process about a shared circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replica {
     settings: Settings,
@@ -43,7 +44,7 @@ pub struct Replica {
     recent: Window,
     /// The circuit was opened by its own outcomes, which are reported immediately.
     is_urgent: bool,
-    /// What the circuit was changed to by hand. Until the store has it, its rows do not matter.
+    /// The change of the circuit by hand. Until the store has it, its rows do not matter.
     forced: Option<Force>,
     last_ask: AskId,
     /// Calls that want to be probes.
@@ -94,15 +95,6 @@ pub struct Answer {
 /// The answers to calls that asked for a probe. With `None`, the circuit of the process decides.
 pub type Verdicts = Vec<(AskId, Option<Result<Pass, Refusal>>)>;
 
-/// What a replica that has ended had yet to send.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rest {
-    /// What the circuit was changed to by hand.
-    pub forced: Option<Force>,
-    /// Outcomes.
-    pub reports: Vec<Report>,
-}
-
 /// How a breaker stands to the store that it shares its circuit through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -127,18 +119,6 @@ struct Command {
     /// The newest notice since it was sent. Adopted before the answer, it would make that look as
     /// if the store had gone back.
     notice: Option<Row>,
-}
-
-impl From<Row> for Answer {
-    fn from(row: Row) -> Self {
-        Answer { row, admission: None }
-    }
-}
-
-impl From<Asked> for Answer {
-    fn from(Asked { admission, row }: Asked) -> Self {
-        Answer { row, admission: Some(admission) }
-    }
 }
 
 /// # Calls and changes by hand in this process
@@ -191,7 +171,7 @@ impl Replica {
         }
     }
 
-    /// Asks for a probe, where [`access`](Replica::access) says so.
+    /// Asks for a probe, where [`access`](Replica::access) returns [`Access::Ask`].
     pub fn ask(&mut self) -> AskId {
         self.last_ask.0 += 1;
         self.asks.push_back(self.last_ask);
@@ -351,16 +331,16 @@ impl Replica {
         self.retry_at = None;
     }
 
-    /// Ends the replica. Returns what is left to send, if the store is in reach.
+    /// Ends the replica. Returns the commands that are left, if the store is in reach.
     #[must_use]
-    pub fn end(&mut self) -> Option<Rest> {
+    pub fn end(&mut self) -> Vec<Work> {
         if !self.is_connected() {
-            return None;
+            return vec![];
         }
-        let forced = self.forced.take();
-        let mut reports: Vec<_> = std::iter::from_fn(|| self.next_report()).collect();
-        reports.extend(self.take_pending());
-        (forced.is_some() || !reports.is_empty()).then_some(Rest { forced, reports })
+        let mut work: Vec<_> = self.forced.take().into_iter().map(Work::Force).collect();
+        work.extend(std::iter::from_fn(|| self.next_report()).map(Work::Report));
+        work.extend(self.take_pending().map(Work::Report));
+        work
     }
 
     fn take_work(&mut self, circuit: &Circuit, now: Instant) -> Option<Work> {
@@ -380,7 +360,7 @@ impl Replica {
         if self.pending_since.is_some_and(is_due) { self.take_pending().map(Work::Report) } else { None }
     }
 
-    /// Takes what the circuit was changed to by hand. That it was closed means nothing once it has
+    /// Takes the change of the circuit by hand. That it was closed means nothing once it has
     /// opened again, unless the outcomes that have opened it are still to be reported: they count
     /// after the change, and in no row from before it.
     fn next_force(&mut self, circuit: &Circuit) -> Option<Force> {
@@ -440,7 +420,7 @@ impl Replica {
             Work::Report(Report::Probe { generation, id, outcome }) => {
                 self.reports.push_front((Pass { generation, probe: Some(id) }, outcome));
             }
-            // It may have been done. What has ended since then counts after it is done again.
+            // It may have been done. Calls that have ended since then count after it is done again.
             Work::Force(force) => _ = self.forced.get_or_insert(force),
         }
         verdicts
@@ -464,7 +444,7 @@ impl Replica {
         }
         let here = circuit.phase_state();
         match row.state {
-            // What has opened it here is still to be reported.
+            // The outcomes that have opened it here are still to be reported.
             State::Closed if self.is_urgent => {}
             State::Closed if here != State::Closed || (is_new && was_known.is_some()) => circuit.force_closed(),
             State::Open => {

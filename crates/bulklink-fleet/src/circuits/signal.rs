@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bulklink_breaker::Settings;
 
-use super::replica::Rest;
+use super::replica::Work;
 use crate::Name;
 use crate::signal::Signal;
 
@@ -14,7 +14,7 @@ use crate::signal::Signal;
 pub(super) struct Left {
     pub(super) name: Name,
     pub(super) settings: Settings,
-    pub(super) rest: Rest,
+    pub(super) work: Vec<Work>,
 }
 
 /// The signal to the task, and what others have left for it, which outlives them.

@@ -137,7 +137,7 @@ pub enum Effect {
 
 impl Reply {
     /// Returns the answer to the probe that asked.
-    fn asked(self, id: ProbeId) -> Result<Asked, StoreError> {
+    pub(super) fn asked(self, id: ProbeId) -> Result<Asked, StoreError> {
         let Reply { effect, row } = self;
         let pass = Pass { generation: row.generation, probe: None };
         let admission = match effect {
@@ -180,8 +180,8 @@ pub struct Row {
     /// Whether it lets calls through. After its cool-down it is half-open, even if no call has come
     /// since.
     pub state: State,
-    /// Grows with each transition, and never repeats. Rows that come out of order are told apart by
-    /// it.
+    /// Grows with each transition, and never repeats. It shows the order of rows that come out of
+    /// order.
     pub generation: u64,
     /// The rest of the cool-down. `None` if the circuit is not open, or open until it is closed by
     /// hand.

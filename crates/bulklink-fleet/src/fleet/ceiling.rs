@@ -14,7 +14,7 @@
 /// The limit of the fleet, or the part that this process has of it now.
 pub const SHARE: &str = "fleet";
 
-/// The store is out of reach, or does not answer: the process keeps what it has until its lease
+/// The store is out of reach, or does not answer: the process keeps its units until its lease
 /// ends, and gets no more.
 pub const UNAVAILABLE: &str = "fleet (unavailable)";
 

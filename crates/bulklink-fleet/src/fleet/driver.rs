@@ -16,9 +16,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use super::hub::Hub;
 use super::seat::{Looked, Seat};
 use crate::pause::Pauses;
-use crate::share::{self, LimitRefusal, Notice, Statement};
+use crate::share::{self, Notice};
 use crate::timers::Timers;
-use crate::{LeaseStore, Link, Name, Receiver, RunId, Server, Session, StoreError, Version};
+use crate::{LeaseStore, Link, Name, Receiver, RunId, Server, Session, StoreError};
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -100,7 +100,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
         let inbox = Arc::new(inbox);
         let receiver: Arc<dyn Receiver> = inbox.clone();
         let deadline = desk.runtime.now().saturating_add(patience);
-        let connected = desk.attend(deadline, store.connect(&session, receiver)).await;
+        let connected = desk.attend::<S::Link, _>(deadline, store.connect(&session, receiver)).await;
         let error = match connected.unwrap_or(Err(StoreError::TimedOut)) {
             Ok(link) => {
                 let mut wire = Wire::new(link, desk.runtime.now(), patience);
@@ -118,7 +118,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
             desk.ready.insert(seat.number);
         }
         let until = desk.runtime.now().saturating_add(pauses.next());
-        desk.attend(until, std::future::pending::<()>()).await;
+        desk.attend::<S::Link, _>(until, std::future::pending::<()>()).await;
     }
 }
 
@@ -167,12 +167,12 @@ struct Wire<L> {
 impl<R: Runtime<Sleep: Send>> Desk<R> {
     /// Runs a future without a connection, and looks at shares meanwhile: leases end. Returns
     /// `None` if its time is over first, or nothing is left to do.
-    async fn attend<T>(&mut self, deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
+    async fn attend<L: Link, T>(&mut self, deadline: Instant, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         poll_fn(|context| {
             loop {
                 let is_woken = self.hub.signal.poll(context).is_ready();
-                self.visit::<NoLink>(None, context);
+                self.visit::<L>(None, context);
                 if let Poll::Ready(value) = future.as_mut().poll(context) {
                     return Poll::Ready(Some(value));
                 }
@@ -470,30 +470,5 @@ impl<L: Link> Wire<L> {
             Some(StoreError::Refused { .. } | StoreError::Full) => {}
             Some(error) => self.error = Some(error),
         }
-    }
-}
-
-/// Stands for a connection where there is none.
-enum NoLink {}
-
-impl Link for NoLink {
-    async fn listen(&self, _: &Name) -> Result<Server, StoreError> {
-        match *self {}
-    }
-
-    async fn unlisten(&self, _: &Name) -> Result<(), StoreError> {
-        match *self {}
-    }
-
-    async fn sync(&self, _: &Name, _: Statement) -> Result<share::Answer, StoreError> {
-        match *self {}
-    }
-
-    async fn resize(&self, _: &Name, _: u32, _: Version) -> Result<Result<Version, LimitRefusal>, StoreError> {
-        match *self {}
-    }
-
-    async fn look(&self, _: &Name) -> Result<Option<share::Status>, StoreError> {
-        match *self {}
     }
 }

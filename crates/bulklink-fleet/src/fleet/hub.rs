@@ -61,7 +61,7 @@ impl Hub {
         make: impl FnOnce(u64, u64, Contact) -> Arc<Seat>,
     ) -> Result<Arc<Seat>, JoinError> {
         // One that has ended, and of which the task does not know yet, is in the way of none. What
-        // it still sends is older than what the next one states.
+        // it still sends is older than the statements of the next one.
         let ended = self.of_name(name).filter(|seat| seat.has_ended());
         let ended = ended.as_ref().map(|seat| (seat, seat.seq()));
         let (number, seq, contact) = {

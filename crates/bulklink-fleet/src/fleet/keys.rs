@@ -27,8 +27,8 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     ///
     /// If the options of a key are invalid, or its name is too long or has a share in this fleet
     /// already, its calls are rejected or expire, and [`ceiling::REFUSED`] is the name of its
-    /// ceiling; so also if `options` panics. [`share_of`](Fleet::share_of) has what the store says
-    /// of a key, and [`error`](Fleet::error) why it cannot be reached.
+    /// ceiling; so also if `options` panics. [`share_of`](Fleet::share_of) has the state of a
+    /// key on the store, and [`error`](Fleet::error) why it cannot be reached.
     ///
     /// # Errors
     ///

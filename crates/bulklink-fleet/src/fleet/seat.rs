@@ -109,7 +109,7 @@ impl Seat {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and wakes those that wait for it, if it says so.
+    /// Changes the state, and wakes those that wait for it, if that is news.
     fn change<T>(&self, change: impl FnOnce(&mut State) -> (T, bool)) -> T {
         let (value, wakers) = {
             let mut state = self.lock();
@@ -120,10 +120,10 @@ impl Seat {
         value
     }
 
-    /// Sets the ceiling to what the policy decides, and returns a statement if it wants one and
+    /// Sets the ceiling as the policy decides, and returns a statement if it wants one and
     /// there is a connection.
     ///
-    /// Only the task looks. So the ceiling is never above what is usable: a message that comes
+    /// Only the task looks. So the ceiling is never above the usable units: a message that comes
     /// meanwhile only adds units.
     pub(super) fn look(&self, now: Instant) -> Looked {
         loop {
@@ -157,7 +157,7 @@ impl Seat {
         }
     }
 
-    /// Sets the ceiling: to the share, or by what is to happen while the store is out of reach.
+    /// Sets the ceiling: to the share, or by the policy for a store that is out of reach.
     fn allow(&self, now: Instant, units: u32) {
         self.show(now);
         let allowed = if units == 0 { self.lock().without_store(now, self.outage) } else { Some(units) };

@@ -4,10 +4,10 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use bulklink::InvalidArgument;
 use bulklink::runtime::Clock;
+use futures_util::future::{Either, select};
 
 use super::ask::Ask;
 use super::reply::Reply;
@@ -34,8 +34,8 @@ impl<R: Clock> FleetShare<R> {
     }
 
     /// Waits until a lease ends while units are in use, or data of the store is lost without a
-    /// quarantine, or the share has ended: others may have these units then. What was before this
-    /// is called does not count.
+    /// quarantine, or the share has ended: others may have these units then. Losses before this
+    /// call do not count.
     ///
     /// # Cancel safety
     ///
@@ -66,14 +66,10 @@ impl<R: Clock> FleetShare<R> {
     ) -> impl Future<Output = Result<F::Output, LeaseLost>> + use<F, R> {
         let lost = self.lost();
         async move {
-            let (mut lost, mut operation) = (pin!(lost), pin!(operation));
-            poll_fn(|context| {
-                if lost.as_mut().poll(context).is_ready() {
-                    return Poll::Ready(Err(LeaseLost));
-                }
-                operation.as_mut().poll(context).map(Ok)
-            })
-            .await
+            match select(pin!(lost), pin!(operation)).await {
+                Either::Left(_) => Err(LeaseLost),
+                Either::Right((output, _)) => Ok(output),
+            }
         }
     }
 

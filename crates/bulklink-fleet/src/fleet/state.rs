@@ -162,7 +162,7 @@ impl State {
         self.send(now, Demand { keep: demand.keep.max(units(load.in_use)), ..demand })
     }
 
-    /// Notes the end of a lease before a message counts. The next look says whether units are in
+    /// Notes the end of a lease before a message counts. The next look shows whether units are in
     /// use.
     pub(super) fn lapse(&mut self, now: Instant) {
         self.has_lapsed |= self.share.lapse(now);
@@ -207,7 +207,7 @@ impl State {
         }
     }
 
-    /// Returns the ceiling of a process that may use nothing, by what is to happen while the store
+    /// Returns the ceiling of a process that may use nothing, by the policy while the store
     /// is out of reach. `None` if there is no ceiling.
     pub(super) fn without_store(&self, now: Instant, outage: Outage) -> Option<u32> {
         if self.share.usable(now) > 0 || self.outage_begins().is_none_or(|begin| begin > now) {

@@ -28,8 +28,8 @@ pub struct ShareStatus {
     pub lease_left: Option<Duration>,
     /// Why the store does not answer, if it does not.
     pub error: Option<StoreError>,
-    /// Why the store refuses what this process states, if it does: then the share ends with its
-    /// lease.
+    /// Why the store refuses the statements of this process, if it does: then the share ends with
+    /// its lease.
     pub refusal: Option<Refusal>,
     /// How often a lease has ended while units were in use.
     pub lost: u64,

@@ -8,7 +8,9 @@ use bulklink::runtime::Instant;
 
 use super::{Delivery, MemoryStore, yield_once};
 use crate::share::{self, Allocator, LimitRefusal, Notice, Statement};
-use crate::{LeaseStore, Link, Name, ProcessId, Receiver, RunId, Server, ServerTime, Session, StoreError, Version};
+use crate::{
+    LeaseStore, Link, Name, Namespace, ProcessId, Receiver, RunId, Server, ServerTime, Session, StoreError, Version,
+};
 
 #[derive(Default)]
 pub(super) struct Data {
@@ -90,6 +92,12 @@ impl LeaseStore for MemoryStore {
         let connected = self.with(|data| (!data.is_down).then(|| connect(data)));
         let (cuts, number) = connected.ok_or(StoreError::Unreachable)?;
         Ok(MemoryLink { store: self.clone(), cuts, number, _receiver: receiver })
+    }
+
+    async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError> {
+        let of_it = |name: &&Name| namespace.is_none_or(|namespace| name.namespace() == namespace.as_str());
+        let list = |data: &mut super::Data, _| data.shares.allocators.keys().filter(of_it).cloned().collect();
+        self.run(self.cuts(), list).await
     }
 }
 

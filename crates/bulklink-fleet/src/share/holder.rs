@@ -151,7 +151,7 @@ impl Share {
         self.lapse(now);
         self.granted = self.granted.min(demand.keep);
         if self.granted == 0 {
-            // Units that come later are valid for as long as their grant says, not for longer.
+            // Units that come later are valid for the time of their grant, not for longer.
             self.deadline = Instant::EPOCH;
         }
         self.void();
@@ -285,7 +285,7 @@ impl Share {
         self.declaration.terms.recovers
     }
 
-    /// Returns what this process would have if a limit were divided by weights: at least one unit.
+    /// Returns the units of this process if a limit were divided by weights: at least one.
     #[must_use]
     pub fn part(&self, limit: u32, weights: u64) -> u32 {
         let part = u64::from(limit) * u64::from(self.weight.max(1)) / weights.max(1);

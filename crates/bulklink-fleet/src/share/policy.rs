@@ -67,7 +67,7 @@ pub struct Policy {
     since: Instant,
     /// Units of calls that were rejected since the last statement.
     refused: u32,
-    /// The units that were usable at the last look, less what was given back then.
+    /// The units that were usable at the last look, less those given back then.
     seen: u32,
     /// New units above the level can be used until then.
     turn: Instant,
@@ -225,7 +225,7 @@ impl Policy {
             && (stated.need <= look.usable || look.load >= stated.need.saturating_add((stated.need / 4).max(1)));
         let gives_back = look.is_tight && keep < look.usable;
         let is_free = stated.need > look.usable && share.due().is_some_and(|due| due <= look.now);
-        // With what waits first now, fewer units may be enough than what is stated.
+        // With the call that waits first now, fewer units may be enough than are stated.
         let needs_less = stated.least > look.usable && look.least() < stated.least;
         self.must_state || needs_less || look.is_beat && !is_idle || needs_more || gives_back || is_free
     }

@@ -142,7 +142,7 @@ impl Statement {
     }
 }
 
-/// What a server answers to a statement.
+/// The answer of a server to a statement.
 pub type Answer = Result<Reply, Refusal>;
 
 /// The units of a process after a statement, in a reply or in a notice.

@@ -5,10 +5,8 @@ use std::time::Duration;
 use bulklink::Bulkhead;
 use bulklink::testing::FakeRuntime;
 use bulklink::testing::Task;
-use bulklink_fleet::JoinError;
-use bulklink_fleet::ShareBuilder;
-use bulklink_fleet::StoreError;
 use bulklink_fleet::share::Tuning;
+use bulklink_fleet::{JoinError, LeaseStore, Name, Namespace, ShareBuilder, StoreError};
 
 use crate::scene::{Process, Scene};
 
@@ -26,6 +24,28 @@ fn processes_that_declare_other_values_are_refused_and_their_bulkhead_is_as_befo
     let changed = scene.join(&fleet, &bulkhead, |builder| builder.limit(5).config(2));
     let share = changed.output().expect("the store answers").expect("a higher number replaces the limit");
     assert_eq!(share.status().limit, 5);
+}
+
+#[test]
+fn a_store_has_the_names_of_all_limits_that_were_declared() {
+    let mut scene = Scene::new();
+    let _processes = [scene.process(), scene.process()];
+    let (fleet, store) = (scene.fleet(), scene.store.clone());
+    for label in ["zeta", "alpha"] {
+        let bulkhead = scene.named(label);
+        scene.join(&fleet, &bulkhead, |builder| builder).output().unwrap().unwrap();
+    }
+    let mut names = |namespace: Option<&str>| {
+        let namespace = namespace.map(|text| Namespace::new(text).unwrap());
+        let store = store.clone();
+        let listed = scene.executor.spawn(async move { store.names(namespace.as_ref()).await });
+        scene.executor.run_until_idle();
+        let listed = listed.output().expect("the store answers").expect("it is in reach");
+        listed.iter().map(Name::label).collect::<Vec<_>>()
+    };
+    assert_eq!(names(None), ["alpha", "payments", "zeta"]);
+    assert_eq!(names(Some("test")), ["alpha", "payments", "zeta"]);
+    assert_eq!(names(Some("tes")), [""; 0]);
 }
 
 #[test]

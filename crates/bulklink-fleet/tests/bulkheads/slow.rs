@@ -7,7 +7,9 @@ use std::time::Duration;
 use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::FakeRuntime;
 use bulklink_fleet::share::{Answer, LimitRefusal, Statement, Status};
-use bulklink_fleet::{LeaseStore, Link, MemoryLink, MemoryStore, Name, Receiver, Server, Session, StoreError, Version};
+use bulklink_fleet::{
+    LeaseStore, Link, MemoryLink, MemoryStore, Name, Namespace, Receiver, Server, Session, StoreError, Version,
+};
 
 /// The store in memory, in such a weather.
 #[derive(Clone)]
@@ -62,6 +64,10 @@ impl LeaseStore for Slow {
     async fn connect(&self, session: &Session, receiver: Arc<dyn Receiver>) -> Result<SlowLink, StoreError> {
         let (inner, now) = (self.inner.connect(session, receiver).await?, self.runtime.now());
         Ok(SlowLink { inner, store: self.clone(), free_at: Mutex::new(now), made: now })
+    }
+
+    async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError> {
+        self.inner.names(namespace).await
     }
 }
 

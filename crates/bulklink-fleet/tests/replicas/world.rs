@@ -264,11 +264,8 @@ impl World {
         }
         let (is_up, rest) = (self.processes[at].is_up, self.processes[at].replica.end());
         self.has_lost_process |= !is_up || !self.processes[at].replica.is_connected();
-        if let Some(rest) = rest.filter(|_| is_up) {
-            let reports = rest.reports.into_iter().map(Work::Report);
-            for work in rest.forced.map(Work::Force).into_iter().chain(reports) {
-                self.serve(&work);
-            }
+        for work in rest.iter().filter(|_| is_up) {
+            self.serve(work);
         }
         self.counted += self.processes[at].counted;
         self.is_disturbed |= self.has_lost_process;
@@ -368,7 +365,7 @@ impl World {
             let view = process.circuit.view(self.now);
             assert!(process.replica.is_connected() && process.asks.is_empty());
             assert_eq!((view.state, view.is_forced), (server.state, server.is_forced), "{server:?}");
-            assert_eq!(process.replica.clone().end(), None, "something is left to send");
+            assert_eq!(process.replica.clone().end(), [], "something is left to send");
         }
         let [was_closed, was_opened] = self.was_forced;
         if !was_closed && !self.has_lost_data && !self.has_lost_process {

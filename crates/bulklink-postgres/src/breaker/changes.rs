@@ -8,8 +8,7 @@ use bulklink_fleet::{Namespace, StoreError};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio_postgres::Client;
 
-use crate::error::store_error;
-use crate::failure::Failure;
+use crate::error::of_statement;
 use crate::server::Server;
 use crate::session::Task;
 
@@ -31,8 +30,7 @@ impl fmt::Debug for PostgresChanges {
 
 impl PostgresChanges {
     pub(super) async fn subscribe(server: &Server, namespace: &Namespace) -> Result<Self, StoreError> {
-        let of = |failure: Failure| store_error(&failure);
-        let (client, wire) = server.connect("bulklink changes").await.map_err(of)?;
+        let (client, wire) = server.connect("bulklink changes").await?;
         let (sender, changes) = unbounded_channel();
         let namespace = namespace.clone();
         let hear = move |message: &str| {
@@ -45,8 +43,7 @@ impl PostgresChanges {
         };
         let task = Task::spawn(wire, hear, pending());
         let listen = format!("LISTEN {CHANNEL}");
-        let listening = server.in_time(client.batch_execute(&listen)).await.map_err(of)?;
-        listening.map_err(|error| of(Failure::of(&error)))?;
+        server.in_time(client.batch_execute(&listen)).await?.map_err(of_statement)?;
         Ok(PostgresChanges { changes, _session: (client, task) })
     }
 }

@@ -10,15 +10,14 @@ use bulklink_fleet::circuits::{CircuitStore, Operation, Reply, Row};
 use bulklink_fleet::{Name, Namespace, StoreError};
 use futures_util::future::{BoxFuture, FutureExt, Shared};
 use tokio::time::timeout;
+use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 use super::changes::PostgresChanges;
 use super::rows::{Circuits, instant};
-use crate::error::store_error;
-use crate::failure::Failure;
 use crate::server::Server;
 use crate::session::{Behaviour, Session, begin};
-use crate::worker::{NOW, Rows, Statements};
+use crate::worker::{NOW, Rows};
 
 /// How long an answer may take, unless the store has another limit.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
@@ -52,7 +51,7 @@ pub struct PostgresCircuits {
 }
 
 /// A session, or the attempt to have one: many operations make one, and it goes on without them.
-type Connecting = Shared<BoxFuture<'static, Result<Arc<Session<Circuits>>, Failure>>>;
+type Connecting = Shared<BoxFuture<'static, Result<Arc<Session<Circuits>>, StoreError>>>;
 
 /// Shows neither user nor password.
 impl fmt::Debug for PostgresCircuits {
@@ -120,16 +119,16 @@ impl PostgresCircuits {
     }
 }
 
-async fn connect(server: Server, timeout: Duration, clock: Option<String>) -> Result<Arc<Session<Circuits>>, Failure> {
+async fn connect(
+    server: Server,
+    timeout: Duration,
+    clock: Option<String>,
+) -> Result<Arc<Session<Circuits>>, StoreError> {
     let (client, mut wire) = server.connect("bulklink circuits").await?;
     // A crash of the server may lose the last operations: none waits for its disk.
     let behaviour = Behaviour { lock_timeout: timeout / 5 * 2, is_durable: false };
-    let prepare = async {
-        begin::<Circuits>(&client, behaviour).await?;
-        let statements = Statements::prepare::<Circuits>(&client, clock.as_deref()).await;
-        statements.map_err(|error| Failure::of(&error))
-    };
-    let statements = server.in_time(wire.drive(prepare)).await??;
+    let begin = wire.drive(begin::<Circuits>(&client, behaviour, clock.as_deref()));
+    let statements = server.in_time(begin).await??;
     // Not before the operation that waits has given up.
     let limit = timeout.saturating_add(timeout / 4);
     Ok(Arc::new(Session::start((client, wire), statements, Circuits, limit, |_| {})))
@@ -144,7 +143,7 @@ impl CircuitStore for PostgresCircuits {
         settings: Option<&Settings>,
         operation: &Operation,
     ) -> Result<Reply, StoreError> {
-        let session = self.connecting().await.map_err(|failure| store_error(&failure))?;
+        let session = self.connecting().await?;
         let command = (settings.copied(), operation.clone());
         let reply = timeout(self.timeout, session.run(name, command)).await.unwrap_or(Err(StoreError::TimedOut));
         if reply.as_ref().is_err_and(|error| *error == StoreError::Unreachable || Circuits::ends(error)) {
@@ -167,12 +166,8 @@ impl CircuitStore for PostgresCircuits {
         // The letter after the colon.
         let range = [format!("{namespace}:"), format!("{namespace};")];
         let values = range.each_ref().map(|name| name as &(dyn ToSql + Sync));
-        let rows = async {
-            let (client, mut wire) = self.server.connect("bulklink list").await?;
-            let query = wire.drive(client.query(&text, &values));
-            self.server.in_time(query).await?.map_err(|error| Failure::of(&error))
-        };
-        let rows = rows.await.map_err(|failure| store_error(&failure))?;
+        let list = |client: Client| async move { client.query(&text, &values).await };
+        let rows = self.server.run("bulklink list", list).await?;
         let read = |row: &tokio_postgres::Row| {
             let now = u64::try_from(row.try_get::<_, i64>(2).ok()?).ok()?;
             let record = Record::of_text(row.try_get(1).ok()?)?;

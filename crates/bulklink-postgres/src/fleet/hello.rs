@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use bulklink_fleet::{ProcessId, RunId, Server as Facts};
-use tokio_postgres::{Client, Error};
+use bulklink_fleet::{ProcessId, RunId, Server as Facts, StoreError};
+use tokio_postgres::Client;
 
 use super::row::Line;
 use super::step::{Limits, Me};
-use crate::failure::Failure;
+use crate::error::{of_statement, refused};
 use crate::schema::last_row;
 use crate::session::{Behaviour, begin};
 use crate::worker::Statements;
@@ -30,11 +30,10 @@ const BEGIN_RUN: &str = "INSERT INTO bulklink.run (id, began) VALUES (gen_random
     ON CONFLICT DO NOTHING";
 
 /// Prepares a new connection for the commands of a process.
-pub(crate) async fn hello(client: &Client, process: ProcessId, behaviour: Behaviour) -> Result<Hello, Failure> {
-    let of = |error: Error| Failure::of(&error);
-    let malformed = || Failure::refused("MALFORMED");
-    begin::<Limits>(client, behaviour).await?;
-    let rows = client.simple_query(NAMES).await.map_err(of)?;
+pub(crate) async fn hello(client: &Client, process: ProcessId, behaviour: Behaviour) -> Result<Hello, StoreError> {
+    let malformed = || refused("MALFORMED");
+    let statements = begin::<Limits>(client, behaviour, None).await?;
+    let rows = client.simple_query(NAMES).await.map_err(of_statement)?;
     let names: Option<Vec<String>> = last_row(&rows).and_then(|names| names.into_iter().collect());
     let Some([lock, channel]) = names.and_then(|names| <[String; 2]>::try_from(names).ok()) else {
         return Err(malformed());
@@ -42,22 +41,21 @@ pub(crate) async fn hello(client: &Client, process: ProcessId, behaviour: Behavi
     let key = i64::from_str_radix(&digits(&lock)[..15], 16).map_err(|_| malformed())?;
     let channel = format!("bulklink_{}", digits(&channel));
     let text = format!("LISTEN {channel}; SELECT pg_try_advisory_lock({key})");
-    let rows = client.simple_query(&text).await.map_err(of)?;
+    let rows = client.simple_query(&text).await.map_err(of_statement)?;
     if last_row(&rows).unwrap_or_default() != [Some("t".to_owned())] {
         return Err(malformed());
     }
     let facts = facts(client).await?;
-    let statements = Statements::prepare::<Limits>(client, None).await.map_err(of)?;
     Ok(Hello { me: Me { process, line: Line { key, channel } }, facts, statements })
 }
 
 /// What there is to know of the server.
-async fn facts(client: &Client) -> Result<Facts, Failure> {
+async fn facts(client: &Client) -> Result<Facts, StoreError> {
     for _ in 0..3 {
-        let rows = client.simple_query(RUN).await.map_err(|error| Failure::of(&error))?;
+        let rows = client.simple_query(RUN).await.map_err(of_statement)?;
         let found: Option<Vec<String>> = last_row(&rows).and_then(|row| row.into_iter().collect());
         let Some(found) = found else {
-            client.simple_query(BEGIN_RUN).await.map_err(|error| Failure::of(&error))?;
+            client.simple_query(BEGIN_RUN).await.map_err(of_statement)?;
             continue;
         };
         let age = found.get(2).and_then(|micros| micros.parse::<i64>().ok()).unwrap_or_default();
@@ -65,7 +63,7 @@ async fn facts(client: &Client) -> Result<Facts, Failure> {
         return Ok(Facts { run: Some(run), age: Some(Duration::from_micros(u64::try_from(age).unwrap_or_default())) });
     }
     // Its row is there, and cannot be seen.
-    Err(Failure::refused("42501"))
+    Err(refused("42501"))
 }
 
 fn digits(uuid: &str) -> String {

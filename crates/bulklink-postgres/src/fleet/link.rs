@@ -10,7 +10,6 @@ use bulklink_fleet::{Link, Name, ProcessId, Receiver, Server as Facts, Session, 
 use super::hello::{Hello, hello};
 use super::shared::Shared;
 use super::step::{Answer, Command, Limits};
-use crate::error::store_error;
 use crate::server::Server;
 use crate::session::{self, Behaviour};
 
@@ -41,11 +40,9 @@ impl PostgresLink {
         session: &Session,
         receiver: Arc<dyn Receiver>,
     ) -> Result<Self, StoreError> {
-        let connected = server.connect(&session.process).await;
-        let (client, mut wire) = connected.map_err(|failure| store_error(&failure))?;
-        let greeting = server.in_time(wire.drive(hello(&client, session.id, behaviour))).await;
-        let greeted = greeting.and_then(|greeted| greeted).map_err(|failure| store_error(&failure))?;
-        let Hello { me, facts, statements } = greeted;
+        let (client, mut wire) = server.connect(&session.process).await?;
+        let greeting = wire.drive(hello(&client, session.id, behaviour));
+        let Hello { me, facts, statements } = server.in_time(greeting).await??;
         let shared = Shared::new(session.id, receiver);
         let (ending, rows) = (Ending(Arc::clone(&shared)), Limits { me, shared: Arc::clone(&shared) });
         let hear = move |message: &str| ending.0.receive(message);

@@ -11,8 +11,6 @@ use tokio_postgres::Config;
 use super::link::PostgresLink;
 use crate::InvalidStore;
 use crate::check::{Check, check};
-use crate::error::store_error;
-use crate::failure::Failure;
 use crate::schema::{self, Part};
 use crate::server::{Server, parse};
 use crate::session::Behaviour;
@@ -92,38 +90,12 @@ impl PostgresStore {
     /// role, or with the code `VERSION` because a part has tables of another version. Then nothing
     /// has changed.
     pub async fn set_up(&self, parts: &[Part], roles: &[&str]) -> Result<(), StoreError> {
-        schema::set_up(&self.server, parts, roles).await.map_err(|failure| store_error(&failure))
+        schema::set_up(&self.server, parts, roles).await
     }
 
     /// Looks whether the database has all that a part needs, and changes nothing.
     pub async fn check(&self, part: Part) -> Check {
         check(&self.server, part).await
-    }
-
-    /// Returns the names of all shared limits in a namespace, in order.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if the server cannot be reached or refuses.
-    pub async fn names(&self, namespace: &Namespace) -> Result<Vec<Name>, StoreError> {
-        let of_it = |name: &Name| name.namespace() == namespace.as_str();
-        Ok(self.all_names().await?.into_iter().filter(of_it).collect())
-    }
-
-    /// Returns the names of all shared limits in all namespaces, in order.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError`] if the server cannot be reached or refuses.
-    pub async fn all_names(&self) -> Result<Vec<Name>, StoreError> {
-        let names = async {
-            let (client, mut wire) = self.server.connect("bulklink names").await?;
-            let query = wire.drive(client.query("SELECT name FROM bulklink.fleet ORDER BY name", &[]));
-            self.server.in_time(query).await?.map_err(|error| Failure::of(&error))
-        };
-        let rows = names.await.map_err(|failure| store_error(&failure))?;
-        // Rows with another name are not ours.
-        Ok(rows.iter().filter_map(|row| row.try_get::<_, &str>(0).ok()?.parse().ok()).collect())
     }
 
     /// Returns where the server is, without credentials: its host and port, or the path of its
@@ -146,6 +118,15 @@ impl LeaseStore for PostgresStore {
 
     async fn connect(&self, session: &Session, receiver: Arc<dyn Receiver>) -> Result<PostgresLink, StoreError> {
         PostgresLink::connect(&self.server, self.behaviour, session, receiver).await
+    }
+
+    async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError> {
+        let text = "SELECT name FROM bulklink.fleet ORDER BY name";
+        let rows = self.server.run("bulklink names", |client| async move { client.query(text, &[]).await }).await?;
+        // Rows with another name are not ours.
+        let names = rows.iter().filter_map(|row| row.try_get::<_, &str>(0).ok()?.parse::<Name>().ok());
+        let of_it = |name: &Name| namespace.is_none_or(|namespace| name.namespace() == namespace.as_str());
+        Ok(names.filter(of_it).collect())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Setting up, rights, and that no error shows a secret.
 
-use bulklink_postgres::{Check, InvalidStore, Link, Name, Namespace, Part, PostgresStore, StoreError};
+use bulklink_postgres::{Check, InvalidStore, LeaseStore, Link, Name, Namespace, Part, PostgresStore, StoreError};
 use bulklink_servers::{Postgres, User, require};
 use bulklink_stores::{Process, name};
 
@@ -42,7 +42,7 @@ fn nothing_is_created_unless_it_is_asked_for() {
         let process = Process::on(&store, 1).await;
         process.join(&name("a"), 1).await.unwrap();
         assert_eq!(store.set_up(&[Part::Fleet], &[]).await, Ok(()));
-        assert_eq!(store.all_names().await, Ok(vec![name("a")]));
+        assert_eq!(store.names(None).await, Ok(vec![name("a")]));
         server.sql("UPDATE bulklink.part SET version = 7");
         let why = format!("the tables have version 7, and this program needs {}", Part::Fleet.version());
         assert_eq!(store.check(Part::Fleet).await, Check::Unusable { why });
@@ -88,7 +88,7 @@ fn names_are_found_by_namespace() {
         let server = require!(Postgresql::start().await).0;
         let store = store(&server.url());
         let namespace = Namespace::new("test").unwrap();
-        assert_eq!(store.names(&namespace).await, Ok(vec![]));
+        assert_eq!(store.names(Some(&namespace)).await, Ok(vec![]));
         let process = Process::on(&store, 1).await;
         let mut names: Vec<_> = (0..20).map(|number| name(&format!("a b{number}"))).collect();
         for name in &names {
@@ -98,10 +98,10 @@ fn names_are_found_by_namespace() {
         process.state(&other, 0, 1).await.unwrap();
         server.sql("INSERT INTO bulklink.fleet VALUES ('test:%', ''), ('x', ''), ('test:a b', '')");
         names.sort();
-        assert_eq!(store.names(&namespace).await.as_ref(), Ok(&names));
+        assert_eq!(store.names(Some(&namespace)).await.as_ref(), Ok(&names));
         names.push(other);
         names.sort();
-        assert_eq!(store.all_names().await, Ok(names));
+        assert_eq!(store.names(None).await, Ok(names));
     });
 }
 

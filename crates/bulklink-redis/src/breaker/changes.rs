@@ -58,7 +58,7 @@ impl Changes for RedisChanges {
     }
 }
 
-/// Hears what is published.
+/// Hears messages.
 struct Ears {
     namespace: Namespace,
     channel: String,

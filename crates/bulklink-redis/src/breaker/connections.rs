@@ -65,7 +65,7 @@ impl Connections {
                     self.lock().routes.insert(name.clone(), address);
                 }
             } else {
-                // Another server may have what this one has no more.
+                // The circuit may be on another server now.
                 if matches!(error.code(), "READONLY" | "CLUSTERDOWN" | "MASTERDOWN" | "LOADING") {
                     self.forget(&node);
                 }

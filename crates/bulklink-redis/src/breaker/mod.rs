@@ -5,7 +5,7 @@
 //!
 //! On a cluster, a circuit is followed where its slot has moved (`MOVED`) and while it is being
 //! moved (`ASK`). An operation is sent again only if it was refused. Sentinel is not supported:
-//! [`RedisStore`](crate::RedisStore#clusters-and-failover) says what to use instead.
+//! [`RedisStore`](crate::RedisStore#clusters-and-failover) names the alternatives.
 //!
 //! # Rights
 //!
@@ -34,7 +34,7 @@ use self::scripts::{Script, Scripts};
 use crate::keys::{Keys, circuits_channel};
 use crate::list::{self, Kind};
 
-/// How long an answer may take, unless the store is told.
+/// How long an answer may take, unless the store has another limit.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The circuits on a server; returned by [`RedisStore::circuits`](crate::RedisStore::circuits).

@@ -39,7 +39,7 @@ pub(super) fn reply(value: &Value) -> Result<Reply, StoreError> {
     encoding::reply(&numbers.ok_or(StoreError::Malformed)?)
 }
 
-/// Reads what is published: the label, and the numbers of the row.
+/// Reads a message: the label, and the numbers of the row.
 pub(super) fn change(namespace: &Namespace, message: &[u8]) -> Option<Change> {
     let (label, numbers) = str::from_utf8(message).ok()?.split_once(' ')?;
     encoding::change(&format!("{namespace}:{label}"), numbers)

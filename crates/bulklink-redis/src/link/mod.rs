@@ -78,7 +78,7 @@ impl RedisLink {
         }
     }
 
-    /// Ends the link if an error says that it is of no more use.
+    /// Ends the link after an error that leaves it without use.
     fn judge<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         // An answer on a link that has ended may be that of another command.
         let result = self.shared.check().and(result);
@@ -92,7 +92,7 @@ impl RedisLink {
         let Route { mut node, is_listened } = self.shared.route(name)?;
         // Known before the server knows them, so that no notice comes too early.
         let channels = self.shared.add_channels(name, self.id);
-        // A replica in a cluster lets its clients listen, but what is published on its primary
+        // A replica in a cluster lets its clients listen, but a message on its primary
         // counts those there only. The key shows where the primary is.
         let mut look = cmd("EXISTS");
         look.arg(Keys::new(name).settings());
@@ -122,7 +122,7 @@ impl RedisLink {
                     return Ok(node.server);
                 }
                 Value::ServerError(error) => match route::moved(error) {
-                    // What was heard there may be told after the answers from elsewhere.
+                    // Notices from there may come after the answers from elsewhere.
                     Some(_) if is_listened => return Err(StoreError::Unreachable),
                     Some(address) => node = self.follow(&node, address).await?,
                     None => return Err(of_server(error)),
@@ -134,7 +134,7 @@ impl RedisLink {
     }
 
     /// Ends the subscriptions of a name, but not on a cluster: there, a server can end them by
-    /// itself at the same moment, and the two messages cannot be told apart.
+    /// itself at the same moment, and the two messages look the same.
     async fn unsubscribe(&self, name: &Name) -> Result<(), StoreError> {
         let Route { node, is_listened } = self.shared.route(name)?;
         if !is_listened || node.is_cluster {

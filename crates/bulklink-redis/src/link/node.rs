@@ -15,7 +15,7 @@ use crate::scripts::Source;
 /// each other: a place in it is given to tasks in order, but used by them in any.
 const QUEUE: usize = usize::MAX >> 4;
 
-/// A connection, and what is known of its server.
+/// A connection, and the facts about its server.
 pub(crate) struct Node {
     connection: MultiplexedConnection,
     pub(crate) address: String,
@@ -36,7 +36,7 @@ enum Way {
     Text,
 }
 
-/// What a new connection is for.
+/// The purpose of a new connection.
 pub(crate) enum Purpose<'a> {
     /// Commands of the process with this name.
     Commands(&'a str),
@@ -176,7 +176,7 @@ fn in_order<F: Future>(sending: F) -> impl Future<Output = F::Output> {
     sending
 }
 
-/// Hears what a server pushes, in the task that reads.
+/// Hears the pushes of a server, in the task that reads.
 pub(crate) trait Hearer: Send + Sync + 'static {
     fn push(&self, push: PushInfo);
 
@@ -184,7 +184,7 @@ pub(crate) trait Hearer: Send + Sync + 'static {
     fn end(&self);
 }
 
-/// Takes what a server pushes, in the task that reads.
+/// Takes the pushes of a server, in the task that reads.
 struct Pushes {
     life: Arc<Life>,
     hearer: Option<Arc<dyn Hearer>>,
@@ -211,7 +211,7 @@ impl Pushes {
     }
 }
 
-/// The task that reads has ended. It does not tell of each way in which it can.
+/// The task that reads has ended. Not each of its ends is a push.
 impl Drop for Pushes {
     fn drop(&mut self) {
         self.end();
@@ -254,7 +254,7 @@ fn visible(process: &str) -> String {
     visible.map(|byte| if byte.is_ascii_graphic() { char::from(byte) } else { '_' }).collect()
 }
 
-/// Returns a field of what INFO says.
+/// Returns a field of INFO.
 fn field<'a>(info: &'a str, name: &str) -> Option<&'a str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
 }
@@ -264,7 +264,7 @@ fn is_cluster(info: &str) -> bool {
     field(info, "redis_mode").or_else(|| field(info, "server_mode")) != Some("standalone")
 }
 
-/// Reads what INFO says.
+/// Reads INFO.
 fn server(info: &str) -> Result<Server, StoreError> {
     let major = field(info, "redis_version").and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     if major.is_some_and(|major| major < 7) {

@@ -26,8 +26,8 @@ pub(crate) fn redirected(info: &ConnectionInfo, address: &str) -> Option<Connect
     Some(at(info, host, port))
 }
 
-/// The same for a host and a port. A node that does not know its host says nothing or `?`: it is
-/// the host that answered.
+/// The same for a host and a port. A node that does not know its host leaves it empty, or `?`: it
+/// is the host that answered.
 pub(crate) fn at(info: &ConnectionInfo, host: &str, port: u16) -> ConnectionInfo {
     let of = |known: &str| if matches!(host, "" | "?") { known.to_owned() } else { host.to_owned() };
     let address = match info.addr() {

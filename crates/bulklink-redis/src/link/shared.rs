@@ -19,9 +19,9 @@ pub(crate) struct Shared(Mutex<State>);
 struct State {
     /// `None` once the link has ended or was dropped.
     receiver: Option<Arc<dyn Receiver>>,
-    /// How many notices the receiver is being told now.
+    /// How many notices the receiver is taking now.
     telling: usize,
-    /// The link ended while it was telling one.
+    /// The link ended while the receiver took one.
     is_ending: bool,
     /// The names of channels, and the process.
     names: HashMap<String, (Name, ProcessId)>,
@@ -157,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// The link was dropped: its receiver is told nothing more.
+    /// The link was dropped: its receiver gets nothing more.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.is_ending = false;
@@ -182,7 +182,7 @@ impl Hearer for Shared {
         }
     }
 
-    /// The link ends: its receiver is told so once, after all notices.
+    /// The link ends: its receiver learns it once, after all notices.
     fn end(&self) {
         let mut state = self.lock();
         let Some(receiver) = state.receiver.take() else { return };
@@ -222,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts what it is told, and what it should not be told.
+    /// Counts notices, and those that it should not get.
     #[derive(Default)]
     struct Ears {
         notices: AtomicUsize,

@@ -1,7 +1,7 @@
 //! What a link does on a server that is well.
 
 use bulklink_redis::share::Notice;
-use bulklink_redis::{Link, Name, Namespace, RedisStore};
+use bulklink_redis::{LeaseStore, Link, Name, Namespace, RedisStore};
 use bulklink_servers::{Server, require};
 use futures_util::future::join_all;
 
@@ -50,7 +50,7 @@ async fn all_names_of_a_namespace_are_found() {
     let store = RedisStore::new(&server.url()).unwrap();
     let process = Process::connect(&store, 1).await.unwrap();
     let namespace = Namespace::new("test").unwrap();
-    assert_eq!(store.names(&namespace).await, Ok(vec![]));
+    assert_eq!(store.names(Some(&namespace)).await, Ok(vec![]));
     let mut names: Vec<_> = (0..50).map(|number| name(&format!("a b{number}"))).collect();
     for name in &names {
         process.state(name, 0, 1).await.unwrap();
@@ -62,10 +62,10 @@ async fn all_names_of_a_namespace_are_found() {
         server.call(&["SET", key, "1"]);
     }
     names.sort();
-    assert_eq!(store.names(&namespace).await.as_ref(), Ok(&names));
+    assert_eq!(store.names(Some(&namespace)).await.as_ref(), Ok(&names));
     names.push(other);
     names.sort();
-    assert_eq!(store.all_names().await, Ok(names));
+    assert_eq!(store.names(None).await, Ok(names));
 }
 
 async fn a_foreign_message_is_ignored() {

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
 use bulklink_redis::share::Notice;
-use bulklink_redis::{Link, Name, Namespace, RedisStore, StoreError};
+use bulklink_redis::{LeaseStore, Link, Name, Namespace, RedisStore, StoreError};
 use bulklink_servers::{Cluster, Server, require};
 
 use crate::world::{PATIENCE, Told, at, name, on_both};
@@ -50,7 +50,7 @@ async fn names_live_on_all_nodes() {
         let store = RedisStore::new(&node.url()).unwrap();
         let mut sorted = names.clone();
         sorted.sort();
-        assert_eq!(store.names(&Namespace::new("test").unwrap()).await, Ok(sorted));
+        assert_eq!(store.names(Some(&Namespace::new("test").unwrap())).await, Ok(sorted));
         // One connection to each node, and no more.
         for node in cluster.nodes() {
             let clients = node.call(&["CLIENT", "LIST"]).text();

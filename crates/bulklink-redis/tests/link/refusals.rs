@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bulklink_redis::share::Terms;
-use bulklink_redis::{InvalidStore, Link, Name, RedisStore, StoreError};
+use bulklink_redis::{InvalidStore, LeaseStore, Link, Name, RedisStore, StoreError};
 use bulklink_servers::{Server, User, require};
 use bulklink_stores::TERMS;
 
@@ -156,7 +156,7 @@ async fn a_right_that_is_missing_is_named() {
     assert_eq!(process.state(&name("a"), 0, 1).await, refused("NOPERM"));
     assert_eq!(process.ears.told(), []);
     let names = RedisStore::new(&server.url_of(&other)).unwrap();
-    let names = names.names(&bulklink_redis::Namespace::new("prod").unwrap()).await;
+    let names = names.names(Some(&bulklink_redis::Namespace::new("prod").unwrap())).await;
     assert_eq!(names, refused("NOPERM"));
 }
 

@@ -8,7 +8,7 @@ use super::{Data, Notice, ProcessId, Publish, ServerTime, Token};
 /// long queue for each unit.
 const LOOKED_AT: usize = 32;
 
-/// The processes that were granted units in a step, in this order, and what they had before.
+/// The processes that were granted units in a step, in this order, and their units before.
 type Grown = Vec<(ProcessId, u32)>;
 
 impl Data {
@@ -60,7 +60,7 @@ impl Data {
         grown
     }
 
-    /// Hands out units to these, until they have what they need. Returns `false` if too few are
+    /// Hands out units to these, until their needs are met. Returns `false` if too few are
     /// free for the next: then they are kept for it.
     fn hand_out_to(&mut self, queue: &[ProcessId], grown: &mut Grown) -> bool {
         let (mut next, mut behind) = (VecDeque::new(), vec![]);

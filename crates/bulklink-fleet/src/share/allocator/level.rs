@@ -22,8 +22,8 @@ impl Data {
         }
     }
 
-    /// Returns the largest level at which each process can have what it needs up to it, and the
-    /// first in line what it needs to go on: otherwise, a call that costs more than the level would
+    /// Returns the largest level at which each process can have its need up to it, and the first in
+    /// line enough to go on: otherwise, a call that costs more than the level would
     /// never have its turn.
     fn fair_level(&self) -> Level {
         let first = self.queue().first().copied();

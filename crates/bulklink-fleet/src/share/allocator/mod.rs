@@ -55,7 +55,7 @@ struct Data {
     ticket: u64,
     /// The time of the last step. All times here are of this clock, which never goes back.
     clock: ServerTime,
-    /// What this clock is ahead of the server's, in microseconds.
+    /// How far this clock is ahead of the server's, in microseconds.
     ahead: u64,
     /// The end of the quarantine, in which nothing is granted. Zero if there was none.
     quarantine: ServerTime,
@@ -192,7 +192,7 @@ impl Data {
         granted
     }
 
-    /// Returns the end of a row without regard to what it is granted in this step. Units that are
+    /// Returns the end of a row without regard to grants of this step. Units that are
     /// kept can be used until an earlier deadline, which a shorter lease or a loss of data does not
     /// change.
     fn kept_until(&self, now: ServerTime, granted: u32, old: &Row, statement: &Statement) -> ServerTime {

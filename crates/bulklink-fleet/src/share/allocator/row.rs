@@ -2,7 +2,7 @@
 
 use super::{Level, ServerTime, Token};
 
-/// What the server knows of one process.
+/// The knowledge of the server about one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Row {
     /// The latest statement.
@@ -14,7 +14,7 @@ pub(super) struct Row {
     /// The units with which the process can go on.
     pub(super) least: u32,
     pub(super) weight: u32,
-    /// The place in the queue. Zero if the process has what it needs.
+    /// The place in the queue. Zero if its need is met.
     pub(super) ticket: u64,
     /// The time of the latest statement.
     pub(super) stated: ServerTime,

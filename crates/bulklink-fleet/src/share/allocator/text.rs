@@ -7,7 +7,7 @@ use super::row::Row;
 use super::{Allocator, Data, Declaration, ProcessId, RunId, ServerTime};
 use crate::share::Terms;
 
-/// The state of a name as texts: what a server keeps, and people can read.
+/// The state of a name as texts, which a server keeps and people can read.
 ///
 /// It is for stores and their tests, and may change in any release.
 #[doc(hidden)]
@@ -71,7 +71,7 @@ impl Data {
             ("leveled", number(self.leveled.into())),
             ("told", number(self.told.0.into())),
             ("told_level", number(u32::from(self.told.1).into())),
-            // What a server keeps so that it need not look at each row.
+            // Kept so that a server need not look at each row.
             ("granted", number(self.granted())),
             ("living", number(living().count() as u64)),
             ("weights", number(living().map(|row| u64::from(row.weight.max(1))).sum())),
