@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use bulklink_contest::scene::{Arena, Named, Played, Postgresql, Storm, attempts, overtaken_at_home, storm};
+use bulklink_contest::scene::{
+    Arena, Effort, Named, Played, Postgresql, Scene, Storm, attempts, overtaken_at_home, storm,
+};
 use bulklink_contest::task::Kind;
 use bulklink_contest::witness::{Outcome, false_rejections, jain, peak, unfenced};
 use bulklink_servers::{Missing, require};
@@ -55,6 +57,15 @@ fn tokens_order_the_operations_of_all_processes() {
     let ours = arena.play(&plan, Duration::from_secs(1)).unwrap();
     assert!(ours.admissions() > 50 && peak(&ours.calls).units <= 1, "{}", ours.admissions());
     assert_eq!((unfenced(&ours.calls), overtaken_at_home(&ours)), (vec![], 0));
+}
+
+#[test]
+fn units_move_to_the_process_that_needs_them() {
+    let arena = require!(arena());
+    let effort = Effort { time: Duration::from_secs(1), crashes: 1, ..Effort::QUICK };
+    let rows = Scene::Moves.run(&arena, &effort).unwrap();
+    // A busy machine may need more time than is promised.
+    assert!(rows.iter().all(|row| row.ours.is_some_and(|millis| millis > 0.0)), "{rows:#?}");
 }
 
 #[test]
