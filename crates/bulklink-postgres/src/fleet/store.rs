@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink_fleet::{LeaseStore, Name, Namespace, Receiver, Session, StoreError};
-
 use tokio_postgres::Config;
 
 use super::link::PostgresLink;
