@@ -21,7 +21,13 @@ pub(crate) fn of_connection(error: &RedisError) -> StoreError {
 
 /// The server answered with an error.
 pub(crate) fn of_server(error: &ServerError) -> StoreError {
-    of_code(error.code())
+    of_answer(error.code(), error.details().unwrap_or_default())
+}
+
+fn of_answer(code: &str, text: &str) -> StoreError {
+    // A right that a script needs has no code of its own: Redis 7.0, and later versions.
+    let is_denied = ["The user executing the script can't", "ACL failure in script"].iter().any(|it| text.contains(it));
+    of_code(if is_denied { "NOPERM" } else { code })
 }
 
 fn of_code(code: &str) -> StoreError {
@@ -50,6 +56,17 @@ mod tests {
         }
         assert_eq!(of_code("OOM"), StoreError::Full);
         assert_eq!(of_code(&"A".repeat(21)), refused("ERR"));
+    }
+
+    #[test]
+    fn a_right_that_a_script_needs_is_missing() {
+        for text in [
+            "The user executing the script can't run this command or subcommand script: 9a, on @user_script:1.",
+            "ACL failure in script: User x has no permissions to run the 'set' command script: 9a",
+        ] {
+            assert_eq!(of_answer("ERR", text), refused("NOPERM"));
+        }
+        assert_eq!(of_answer("ERR", "value is not an integer"), refused("ERR"));
     }
 
     #[test]

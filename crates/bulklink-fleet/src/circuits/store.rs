@@ -30,7 +30,9 @@ use crate::{Name, Namespace, StoreError};
 ///   with the code `SETTINGS`, and change nothing.
 /// - A call that a closed circuit lets through is [`Effect::Done`], a probe [`Effect::Probe`].
 ///
-/// The stores of this project do the steps by items that may change in any release.
+/// The stores of this project do the steps by items that may change in any release. A process that
+/// shares circuits calls [`operate`](CircuitStore::operate) alone: the methods that a store has by
+/// it are for others.
 pub trait CircuitStore: Send + Sync + 'static {
     /// A subscription to the transitions of a namespace.
     type Changes: Changes;

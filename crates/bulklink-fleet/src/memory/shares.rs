@@ -72,10 +72,13 @@ impl super::Data {
             }
             is_heard
         };
-        let micros = now.saturating_since(Instant::EPOCH).as_micros().try_into().unwrap_or(u64::MAX);
         let allocator = self.shares.allocators.entry(name.clone()).or_default();
-        step(allocator, ServerTime::from(micros), &mut publish)
+        step(allocator, server_time(now), &mut publish)
     }
+}
+
+fn server_time(now: Instant) -> ServerTime {
+    ServerTime::from(now.as_nanos() / 1_000)
 }
 
 impl LeaseStore for MemoryStore {
@@ -95,8 +98,12 @@ impl LeaseStore for MemoryStore {
     }
 
     async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError> {
-        let of_it = |name: &&Name| namespace.is_none_or(|namespace| name.namespace() == namespace.as_str());
-        let list = |data: &mut super::Data, _| data.shares.allocators.keys().filter(of_it).cloned().collect();
+        let of_it = |name: &Name| namespace.is_none_or(|namespace| name.namespace() == namespace.as_str());
+        let list = |data: &mut super::Data, now: Instant| {
+            let declared =
+                data.shares.allocators.iter().filter(|(_, allocator)| allocator.status(server_time(now)).is_some());
+            declared.map(|(name, _)| name.clone()).filter(of_it).collect()
+        };
         self.run(self.cuts(), list).await
     }
 }

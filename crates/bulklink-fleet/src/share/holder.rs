@@ -32,6 +32,9 @@ pub struct Share {
     deadline: Instant,
     token: Token,
     level: Option<Level>,
+    /// The lowest level of notices since the latest statement, whose reply may be older than they
+    /// are: notices are taken where they are read.
+    told: Option<Level>,
     /// When units become free without a statement, as far as the server knew.
     due: Option<Instant>,
     /// The latest epoch, and when the last statement was sent that was processed in it.
@@ -96,6 +99,7 @@ impl Share {
             deadline: Instant::EPOCH,
             token: Token::default(),
             level: None,
+            told: None,
             due: None,
             epoch: None,
             heard: Instant::EPOCH,
@@ -141,6 +145,7 @@ impl Share {
     fn void(&mut self) {
         self.seq = self.seq.saturating_add(1);
         (self.is_pending, self.serial, self.stated) = (false, Token::default(), Demand::default());
+        self.told = None;
     }
 
     /// Returns a statement of the condition, to be sent on `connection` now.
@@ -184,6 +189,9 @@ impl Share {
         let counts = self.apply(now, &reply.grant);
         if counts {
             self.is_pending = false;
+            if let Some(level) = self.told {
+                self.tighten(level);
+            }
             self.longest = bounded(reply.longest);
             self.due = reply.due.map(|due| now.saturating_add(due));
             let Reply { limit, version, processes, weights, .. } = *reply;
@@ -195,7 +203,13 @@ impl Share {
     /// Takes a notice, and returns whether it counts.
     pub fn take_notice(&mut self, now: Instant, notice: &Notice) -> bool {
         match notice {
-            Notice::Granted(grant) => self.apply(now, grant),
+            Notice::Granted(grant) => {
+                let counts = self.apply(now, grant);
+                if counts {
+                    self.told = grant.level;
+                }
+                counts
+            }
             Notice::Tight(level) => {
                 self.tighten(*level);
                 true
@@ -229,7 +243,8 @@ impl Share {
 
     /// Notes that processes wait, until a later grant has no level.
     pub fn tighten(&mut self, level: Level) {
-        self.level = Some(self.level.map_or(level, |known| known.min(level)));
+        let lower = |known: Option<Level>| Some(known.map_or(level, |known| known.min(level)));
+        (self.level, self.told) = (lower(self.level), lower(self.told));
     }
 
     /// Returns the units that the process can keep in use while others wait; `None` if none waits.

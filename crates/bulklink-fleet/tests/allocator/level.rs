@@ -68,6 +68,21 @@ fn units_above_the_level_are_granted_in_turn() {
     }
 }
 
+/// As long as a process waits, however long ago the last statement was.
+#[test]
+fn a_status_has_the_level_while_processes_wait() {
+    let mut server = Server::new();
+    let level = |server: &Server| server.allocator.status(server.time()).unwrap().level;
+    server.units(1, 0, 10);
+    assert_eq!(level(&server), None);
+    server.units(2, 0, 10);
+    // The calm is over after 10 ms, and the claim after 30 ms.
+    for expected in [Some(5), Some(5), Some(5), None] {
+        assert_eq!(level(&server), expected.map(Level::from));
+        server.now += 12;
+    }
+}
+
 /// What is left above the level goes first to processes that got nothing up to it.
 #[test]
 fn a_process_that_was_granted_units_up_to_the_level_is_last_above_it() {

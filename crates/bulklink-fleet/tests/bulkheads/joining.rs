@@ -1,12 +1,15 @@
 //! How shares begin and end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::Bulkhead;
 use bulklink::testing::FakeRuntime;
 use bulklink::testing::Task;
-use bulklink_fleet::share::Tuning;
-use bulklink_fleet::{JoinError, LeaseStore, Name, Namespace, ShareBuilder, StoreError};
+use bulklink_fleet::share::{Notice, Tuning};
+use bulklink_fleet::{
+    JoinError, LeaseStore, Link, Name, Namespace, ProcessId, Receiver, Session, ShareBuilder, StoreError,
+};
 
 use crate::scene::{Process, Scene};
 
@@ -26,6 +29,14 @@ fn processes_that_declare_other_values_are_refused_and_their_bulkhead_is_as_befo
     assert_eq!(share.status().limit, 5);
 }
 
+struct Deaf;
+
+impl Receiver for Deaf {
+    fn notice(&self, _: &Name, _: Notice) {}
+
+    fn ended(&self) {}
+}
+
 #[test]
 fn a_store_has_the_names_of_all_limits_that_were_declared() {
     let mut scene = Scene::new();
@@ -35,6 +46,12 @@ fn a_store_has_the_names_of_all_limits_that_were_declared() {
         let bulkhead = scene.named(label);
         scene.join(&fleet, &bulkhead, |builder| builder).output().unwrap().unwrap();
     }
+    // A look declares nothing.
+    let session = Session { id: ProcessId::from(9), process: "looker".into() };
+    let (link, typo) = (store.clone(), "test:typo".parse().unwrap());
+    let looked = scene.executor.spawn(async move { link.connect(&session, Arc::new(Deaf)).await?.look(&typo).await });
+    scene.executor.run_until_idle();
+    assert_eq!(looked.output().expect("the store answers"), Ok(None));
     let mut names = |namespace: Option<&str>| {
         let namespace = namespace.map(|text| Namespace::new(text).unwrap());
         let store = store.clone();

@@ -142,6 +142,38 @@ fn a_notice_and_a_reply_come_in_any_order() {
     }
 }
 
+/// The link hands a notice over where it reads it, and a reply to the task that has asked: so a
+/// notice overtakes the reply that came before it.
+#[test]
+fn a_reply_does_not_hide_a_level_that_came_after_it() {
+    let tight = |level: u32| Notice::Tight(Level::from(level));
+    for (notices, level, firm) in [
+        (vec![tight(5)], None, Some(5)),
+        (vec![tight(5), tight(7)], None, Some(5)),
+        (vec![tight(5)], Some(3), Some(3)),
+        (vec![tight(5)], Some(7), Some(5)),
+        (vec![], Some(7), Some(7)),
+        (vec![], None, None),
+    ] {
+        let mut share = share();
+        let reply = granted(&mut share, 0, need(0, 3), 3, 100);
+        // What was said before the statement is over with its reply.
+        share.tighten(Level::from(1));
+        let statement = share.send(at(10), Connection::default(), need(3, 3));
+        for notice in &notices {
+            share.take_notice(at(11), notice);
+        }
+        let grant = Grant { seq: statement.seq, level: level.map(Level::from), ..reply.grant };
+        assert!(share.take(at(12), &Reply { grant, ..reply }));
+        assert_eq!(share.firm(), firm, "{notices:?} {level:?}");
+        // The next reply counts as it is.
+        let statement = share.send(at(20), Connection::default(), need(3, 3));
+        let grant = Grant { seq: statement.seq, level: None, ..reply.grant };
+        assert!(share.take(at(21), &Reply { grant, ..reply }));
+        assert_eq!(share.firm(), None);
+    }
+}
+
 /// A statement that was processed twice: the later row replaces the earlier one.
 #[test]
 fn a_later_serial_replaces_the_units() {

@@ -5,7 +5,7 @@ use bulklink_model::merged::{Extent, search};
 use crate::world::{Budget, Input, World};
 
 const EXTENTS: [Extent; 2] = [
-    Extent { depth: 4, scripts: 1_178_667, steps: 483_602 },
+    Extent { depth: 4, scripts: 1_178_667, steps: 491_502 },
     Extent { depth: 5, scripts: 31_917_062, steps: 7_110_135 },
 ];
 

@@ -115,6 +115,25 @@ fn operations_go_on_after_script_flush_and_with_the_least_rights() {
     assert_eq!(refused, Err(StoreError::Refused { code: "NOPERM".into() }));
 }
 
+/// A refused operation has had no effect, and is no key of others.
+#[test]
+fn without_the_rights_of_circuits_nothing_changes_and_the_error_says_so() {
+    let service = User::service("prod");
+    let listing = User { rules: format!("{} +scan +cluster|slots", service.rules), ..service };
+    let looker = User { name: "looker".into(), rules: format!("{} -hmget", listing.rules), ..listing.clone() };
+    let server = require!(Server::builder().acl(listing.clone()).acl(looker.clone()).start());
+    let denied = StoreError::Refused { code: "NOPERM".into() };
+    runtime().block_on(async {
+        let before = load(&patient(&server.url())).await.unwrap();
+        let store = patient(&server.url_of(&listing));
+        assert_eq!(load(&store).await.unwrap(), before);
+        assert_eq!(store.force(&name("payments"), None, Force::Open).await, Err(denied.clone()));
+        assert_eq!(load(&patient(&server.url())).await.unwrap(), before);
+        assert_eq!(store.list(&namespace()).await.unwrap().len(), 1);
+        assert_eq!(patient(&server.url_of(&looker)).list(&namespace()).await, Err(denied));
+    });
+}
+
 #[test]
 fn a_restart_is_survived_with_data_and_without() {
     let (mut server, runtime) = (require!(Server::builder().tcp().start()), runtime());

@@ -53,7 +53,6 @@ fn plans() -> Vec<(&'static str, &'static [Kind], Change)> {
         ("4 × 8, limit 1, holds of 3 ms", ALL, |plan| {
             (plan.task.limit, plan.task.clients, plan.task.hold) = (1, 8, Duration::from_millis(3));
             plan.task.is_strict = true;
-            plan.task.is_strict = true;
         }),
     ]
 }

@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use super::arena::WARM_UP;
 use super::{Arena, Effort, millis};
@@ -38,7 +38,9 @@ fn idle(arena: &Arena, effort: &Effort) -> Result<Vec<Nanos>> {
     let (think, hold) = (Duration::from_millis(30), Duration::from_millis(1));
     plan.task = Task { url: arena.server.url(), limit: 1, clients: 1, think, hold, ..plan.task };
     let played = arena.play(&plan, effort.time)?;
-    Ok(moves(&played.calls, &played.span))
+    let moves = moves(&played.calls, &played.span);
+    ensure!(!moves.is_empty(), "no unit has moved");
+    Ok(moves)
 }
 
 /// A process with more calls than units, and a second one that begins beside it.

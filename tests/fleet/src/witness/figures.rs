@@ -70,12 +70,11 @@ pub fn moves(calls: &[Call], span: &Range<Nanos>) -> Vec<Nanos> {
 /// Returns how long after its first call a process had this many units in use.
 pub fn reached(calls: &[Call], process: u32, units: u32) -> Option<Nanos> {
     let calls = || calls.iter().filter(|call| call.process == process);
-    let mut changes: Vec<_> = calls()
-        .filter_map(|call| {
-            call.admitted().map(|(hold, end)| [(hold.valid_until, false, call.cost), (end, true, call.cost)])
-        })
-        .flatten()
-        .collect();
+    let holds = calls().filter_map(|call| Some((call.cost, call.admitted()?)));
+    // Of a hold that nothing was seen of, no time is certain.
+    let holds = holds.filter(|(_, (hold, end))| hold.valid_until > *end);
+    let mut changes: Vec<_> =
+        holds.flat_map(|(cost, (hold, end))| [(hold.valid_until, false, cost), (end, true, cost)]).collect();
     changes.sort_unstable();
     let mut used = 0;
     let (at, ..) = changes.into_iter().find(|(_, is_begin, cost)| {
@@ -190,6 +189,9 @@ mod tests {
         assert_eq!(reached(&calls, 2, 1), None);
         calls[1].cost = 3;
         assert_eq!(reached(&calls, 1, 3), Some(15));
+        let unseen = Call { process: 1, ..admitted(1, [0, 10, 10, 20]) };
+        assert_eq!(reached(&[unseen, calls[0].clone()], 1, 1), Some(10));
+        assert_eq!(reached(&[admitted(1, [0, 10, 10, 20])], 1, 1), None);
     }
 
     #[test]

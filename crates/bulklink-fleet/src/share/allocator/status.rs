@@ -75,6 +75,7 @@ impl Allocator {
             lease: row.until.since(now),
             is_served: row.heard > now,
         });
+        let waits = data.rows.values().any(|row| row.heard > now && row.waits(data.limit));
         let rows: Vec<_> = rows.collect();
         Some(Status {
             epoch: data.epoch,
@@ -86,7 +87,7 @@ impl Allocator {
             granted: rows.iter().map(|row| u64::from(row.granted)).sum(),
             token: data.token,
             quarantine: data.quarantine.since(now),
-            level: data.level_at(now),
+            level: data.level_at(now).or_else(|| waits.then_some(data.level)),
             rows,
         })
     }

@@ -140,6 +140,8 @@ end
 -- Writes what has changed, and answers with a code, a number and the row.
 local function answer(code, number)
   local r = row()
+  -- Without this right, nothing must be written. Nobody takes an empty message for a transition.
+  if changed then call('PUBLISH', ARGV[2], '') end
   if dirty then
     local window = c.part > 0 and texts(c.parts) or c.w
     call('HSET', K, 's', c.s, 'g', s(c.g), 'u', c.u, 'r', s(c.r), 'n', c.n, 'w', window, 'p', s(c.p),
