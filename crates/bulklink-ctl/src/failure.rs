@@ -36,13 +36,9 @@ impl Failure {
 
     /// The server at an address has no answer.
     pub(crate) fn store(address: &str, error: &StoreError) -> Self {
-        let (kind, meaning) = match error {
-            StoreError::Refused { code } => (Kind::Refused, meaning(code)),
-            StoreError::Full => (Kind::Refused, None),
-            _ => (Kind::Unreachable, None),
-        };
-        let meaning = meaning.map(|text| format!(", {text}")).unwrap_or_default();
-        Self::new(kind, format!("{address}: {error}{meaning}"))
+        let is_refused = matches!(error, StoreError::Refused { .. } | StoreError::Full);
+        let kind = if is_refused { Kind::Refused } else { Kind::Unreachable };
+        Self::new(kind, format!("{address}: {}", explained(error)))
     }
 
     /// As [`store`](Self::store), for a change, which may have happened if there is no answer.
@@ -75,6 +71,16 @@ impl fmt::Display for Failure {
     }
 }
 
+/// The text of an error, with its remedy or cause where the code is no word.
+pub(crate) fn explained(error: &StoreError) -> String {
+    match error {
+        StoreError::Refused { code } => {
+            meaning(code).map_or_else(|| error.to_string(), |text| format!("{error}, {text}"))
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// The remedy for a refusal, or its cause. Codes of Redis are words that say it.
 fn meaning(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -83,7 +89,7 @@ fn meaning(code: &str) -> Option<&'static str> {
         "25006" => "the server is a standby, which cannot be written to",
         "3F000" | "42P01" => "tables are missing: `bulklink-ctl setup` creates them",
         "42703" => "the tables are of another version, or columns are missing",
-        "42501" => "a right is missing: `bulklink-ctl setup --grant` gives them",
+        "42501" => "a right is missing: an administrator gives it by `bulklink-ctl setup --grant`",
         "42704" => "there is no such role",
         "55P03" => "another session has locked the row",
         "VERSION" => "the tables have another version than this program needs",

@@ -47,7 +47,13 @@ pub(crate) async fn run(server: &Server, output: &Output, options: &Options) -> 
         Kind::Redis if !roles.is_empty() => {
             return Err(Failure::usage("--grant is for PostgreSQL: Redis gives rights by ACL SETUSER"));
         }
-        Kind::Redis => (server.redis()?.address(), String::new()),
+        Kind::Redis => {
+            let store = server.redis()?;
+            if *dry_run {
+                return Err(Failure::usage("--dry-run is for PostgreSQL: Redis needs no tables"));
+            }
+            (store.address(), String::new())
+        }
         Kind::Postgres => {
             let store = server.postgres()?;
             if !dry_run {

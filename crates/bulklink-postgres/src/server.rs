@@ -17,7 +17,8 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Soc
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::InvalidStore;
-use crate::error::{of_connection, of_statement};
+use crate::error::{of_connection, of_statement, refused};
+use crate::schema::Part;
 
 /// How to connect to a server.
 #[derive(Clone)]
@@ -138,6 +139,23 @@ impl Server {
             Ok((client, Wire::Plain(Box::new(connection))))
         };
         self.in_time(connected).await?.map_err(of_connection)
+    }
+
+    /// Runs statements on the tables of a part, unless they are of another version.
+    pub(crate) async fn read<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        name: &str,
+        part: Part,
+        statements: impl FnOnce(Client) -> F,
+    ) -> Result<T, StoreError> {
+        let run = |client: Client| async move {
+            let found = client.query_opt("SELECT version FROM bulklink.part WHERE name = $1", &[&part.name()]).await?;
+            if found.map(|row| row.get::<_, i32>(0)) == Some(part.version()) {
+                return statements(client).await.map(Ok);
+            }
+            Ok(Err(refused("VERSION")))
+        };
+        self.run(name, run).await?
     }
 
     /// Runs statements on a connection of their own.

@@ -18,6 +18,8 @@
 //! +zadd +zcard +zrem +zrange +zrangebyscore
 //! ```
 //!
+//! Shared circuits need `+subscribe +publish` too.
+//!
 //! Without `+info`, no process notices that the server has restarted, or that it is a replica that
 //! was promoted. So nothing holds new grants back after a loss of data: up to twice the limit can
 //! run until the leases of before end. Without `+script|load`, `+eval` will do. To list names,

@@ -8,6 +8,7 @@ use bulklink_fleet::circuits::Row;
 use bulklink_postgres::Check as Found;
 use serde::Serialize;
 
+use crate::failure::explained;
 use crate::report::{Names, Report, whole_millis};
 use crate::text::{RED, YELLOW, cell, count, facts, known, styled, table, time, visible};
 
@@ -154,7 +155,7 @@ impl Check {
             Found::Complete => ("complete", 0, vec![], None),
             Found::Unusable { why } => ("unusable", 1, vec![], Some(why.clone())),
             Found::Incomplete { missing } => ("incomplete", 3, missing.clone(), None),
-            Found::Undetermined { error } => ("undetermined", 2, vec![], Some(error.to_string())),
+            Found::Undetermined { error } => ("undetermined", 2, vec![], Some(explained(error))),
             _ => ("undetermined", 2, vec![], None),
         };
         (Check { address: address.to_owned(), result, missing, reason }, code)

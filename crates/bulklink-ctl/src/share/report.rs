@@ -7,6 +7,7 @@ use bulklink_fleet::share::{Level, RowStatus, Status};
 use bulklink_fleet::{Name, StoreError, Version};
 use serde::Serialize;
 
+use crate::failure::explained;
 use crate::report::{Names, Report, View, whole_millis};
 use crate::text::{RED, YELLOW, cell, count, date, facts, known, styled, table, time, visible};
 
@@ -125,7 +126,7 @@ impl Row {
     pub(crate) fn of(name: &Name, looked: Result<Option<Status>, StoreError>) -> Option<Self> {
         let content = match looked {
             Ok(status) => Content::Read(Summary::of(&status?)),
-            Err(error) => Content::Unreadable(Gap { error: error.to_string() }),
+            Err(error) => Content::Unreadable(Gap { error: explained(&error) }),
         };
         Some(Row { names: Names::of(name), content })
     }

@@ -75,7 +75,8 @@ fn a_wrong_password_is_refused_and_not_shown() {
         assert!(error.ends_with("28P01, the user or the password is wrong"), "{error}");
     }
     let run = with(&["circuit", "check"], &wrong);
-    assert!(run.code == 2 && run.out.ends_with(": undetermined: the store refused the command: 28P01\n"), "{run:?}");
+    let text = ": undetermined: the store refused the command: 28P01, the user or the password is wrong\n";
+    assert!(run.code == 2 && run.out.ends_with(text), "{run:?}");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn a_share_that_cannot_be_read_does_not_hide_the_others() {
         "NAME      LIMIT  GRANTED  PROCESSES  LEVEL  NOTE\n\
          a             3        1          1      -\n\
          bytes         -        -          -      -  the store's answer has an unknown form\n\
-         nonsense      -        -          -      -  the store refused the command: MALFORMED\n\
+         nonsense      -        -          -      -  the store refused the command: MALFORMED, the data cannot be read\n\
          rows          -        -          -      -  the store refused the command: WRONGTYPE\n\
          string        -        -          -      -  the store refused the command: WRONGTYPE\n\
          z             3        1          1      -\n"
@@ -179,7 +179,7 @@ fn a_row_of_postgresql_that_cannot_be_read_does_not_hide_the_others() {
     assert_eq!(
         run.out,
         "NAME  LIMIT  GRANTED  PROCESSES  LEVEL  NOTE\n\
-         a         -        -          -      -  the store refused the command: MALFORMED\n\
+         a         -        -          -      -  the store refused the command: MALFORMED, the data cannot be read\n\
          z         3        1          1      -\n"
     );
     let (code, error) = share(&server.url(), &["resize", "a", "3"]).failure();

@@ -55,7 +55,10 @@ fn a_role_of_postgresql_with_the_grants_lists_shows_and_resizes() {
     let url = server.url_of(&user);
     for (meaning, words) in [
         ("42P01, tables are missing: `bulklink-ctl setup` creates them", &[][..]),
-        ("42501, a right is missing: `bulklink-ctl setup --grant` gives them", &["setup", "--part", "fleet"]),
+        (
+            "42501, a right is missing: an administrator gives it by `bulklink-ctl setup --grant`",
+            &["setup", "--part", "fleet"],
+        ),
     ] {
         if !words.is_empty() {
             ctl(&server.url(), words).text();

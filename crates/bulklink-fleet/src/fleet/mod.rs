@@ -151,8 +151,9 @@ where
         self
     }
 
-    /// Sets what people read about this process in lists: such as the service and its host. The
-    /// default is the name of the program and the process' number.
+    /// Sets the name of this process in the server's list of clients, such as the service and its
+    /// host. The default is the name of the program and the process' number. The rows of a limit
+    /// have its [identity](Fleet::id).
     pub fn process(mut self, process: impl Into<String>) -> Self {
         self.process = Some(process.into());
         self

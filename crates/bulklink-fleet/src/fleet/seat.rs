@@ -446,6 +446,7 @@ impl Seat {
             version,
             processes,
             weights,
+            quarantine: Some(state.recovers.saturating_since(now)).filter(|rest| !rest.is_zero()),
             lease_left: state.share.deadline().map(|end| end.saturating_since(now)),
             error: state.error.clone(),
             refusal: match state.standing {

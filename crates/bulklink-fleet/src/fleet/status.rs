@@ -24,6 +24,9 @@ pub struct ShareStatus {
     pub processes: u64,
     /// The sum of their weights.
     pub weights: u64,
+    /// How long nothing is granted yet, because data was lost, or the name is new on a server that
+    /// has just started. `None` if that is not so.
+    pub quarantine: Option<Duration>,
     /// How long units can be used if the store does not answer any more. `None` without units.
     pub lease_left: Option<Duration>,
     /// Why the store does not answer, if it does not.

@@ -73,7 +73,9 @@ fn rejections_say_that_the_store_is_away_or_recovers() {
     scene.store.start();
     scene.advance(5_000);
     assert_eq!(rejected(&mut scene, &process, 0), (Reason::Saturated, ceiling::RECOVERING));
+    assert!(process.share.status().quarantine.is_some_and(|rest| rest > millis(1_000) && rest <= millis(10_000)));
     scene.advance(13_000);
+    assert_eq!(process.share.status().quarantine, None);
     assert_eq!(rejected(&mut scene, &process, 10), (Reason::Expired, ceiling::SHARE));
 
     let leaving = scene.executor.spawn(process.share.leave());

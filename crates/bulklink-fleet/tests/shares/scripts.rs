@@ -6,7 +6,7 @@ use crate::world::{Budget, Input, World};
 
 const EXTENTS: [Extent; 2] = [
     Extent { depth: 4, scripts: 1_178_667, steps: 491_502 },
-    Extent { depth: 5, scripts: 31_917_062, steps: 7_110_135 },
+    Extent { depth: 5, scripts: 31_917_062, steps: 7_284_114 },
 ];
 
 /// Returns two processes that have stated nothing, one that has all units, and two that share them.

@@ -167,7 +167,7 @@ impl CircuitStore for PostgresCircuits {
         let range = [format!("{namespace}:"), format!("{namespace};")];
         let values = range.each_ref().map(|name| name as &(dyn ToSql + Sync));
         let list = |client: Client| async move { client.query(&text, &values).await };
-        let rows = self.server.run("bulklink list", list).await?;
+        let rows = self.server.read("bulklink list", Circuits::PART, list).await?;
         let read = |row: &tokio_postgres::Row| {
             let now = u64::try_from(row.try_get::<_, i64>(2).ok()?).ok()?;
             let record = Record::of_text(row.try_get(1).ok()?)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink_fleet::{LeaseStore, Name, Namespace, Receiver, Session, StoreError};
-use tokio_postgres::Config;
+use tokio_postgres::{Client, Config};
 
 use super::link::PostgresLink;
 use crate::InvalidStore;
@@ -121,7 +121,8 @@ impl LeaseStore for PostgresStore {
 
     async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError> {
         let text = "SELECT name FROM bulklink.fleet ORDER BY name";
-        let rows = self.server.run("bulklink names", |client| async move { client.query(text, &[]).await }).await?;
+        let list = |client: Client| async move { client.query(text, &[]).await };
+        let rows = self.server.read("bulklink names", Part::Fleet, list).await?;
         // Rows with another name are not ours.
         let names = rows.iter().filter_map(|row| row.try_get::<_, &str>(0).ok()?.parse::<Name>().ok());
         let of_it = |name: &Name| namespace.is_none_or(|namespace| name.namespace() == namespace.as_str());

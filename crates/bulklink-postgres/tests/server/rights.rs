@@ -102,6 +102,14 @@ fn names_are_found_by_namespace() {
         names.push(other);
         names.sort();
         assert_eq!(store.names(None).await, Ok(names));
+        // Rows of another version may have another form.
+        server.sql("UPDATE bulklink.part SET version = 1");
+        assert_eq!(store.names(None).await, refused("VERSION"));
+        #[cfg(feature = "breaker")]
+        assert_eq!(
+            bulklink_postgres::circuits::CircuitStore::list(&store.circuits(), &namespace).await,
+            refused("VERSION")
+        );
     });
 }
 
