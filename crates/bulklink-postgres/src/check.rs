@@ -39,10 +39,7 @@ const LOOK: &str = "SELECT coalesce(has_schema_privilege(n.oid, 'USAGE'), false)
 
 /// Looks whether the database has a part, and changes nothing.
 pub(crate) async fn check(server: &Server, part: Part) -> Check {
-    match check_tables(server, part).await {
-        Ok(found) => found,
-        Err(error) => Check::Undetermined { error },
-    }
+    check_tables(server, part).await.unwrap_or_else(|error| Check::Undetermined { error })
 }
 
 async fn check_tables(server: &Server, part: Part) -> Result<Check, StoreError> {

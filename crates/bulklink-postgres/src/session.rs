@@ -61,6 +61,7 @@ pub(crate) async fn begin<R: Rows>(
 }
 
 /// A task that drives a connection. It ends with this.
+#[derive(Debug)]
 pub(crate) struct Task(JoinHandle<()>);
 
 impl Drop for Task {

@@ -13,42 +13,31 @@ use crate::link::route;
 /// How many keys a server looks at in one step.
 const STEP: usize = 1000;
 
-/// The keys that exist once for each limit or circuit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    Shares,
-    #[cfg(feature = "breaker")]
-    Circuits,
-}
+/// The end of a key that each limit has once.
+pub(crate) const SHARES: &str = "}:S";
 
-impl Kind {
-    const fn suffix(self) -> &'static str {
-        match self {
-            Kind::Shares => "}:S",
-            #[cfg(feature = "breaker")]
-            Kind::Circuits => "}:C",
-        }
-    }
-}
+/// The end of the key of a circuit.
+#[cfg(feature = "breaker")]
+pub(crate) const CIRCUITS: &str = "}:C";
 
-/// The names in a namespace, or in all.
+/// The names with a key of this end, in a namespace, or in all.
 pub(crate) async fn names(
     info: &ConnectionInfo,
     timeout: Duration,
-    kind: Kind,
+    end: &str,
     namespace: Option<&Namespace>,
 ) -> Result<Vec<Name>, StoreError> {
     // A namespace has no byte that means something in a pattern.
-    let pattern = format!("bl:{{{}:*{}", namespace.map_or("*", Namespace::as_str), kind.suffix());
+    let pattern = format!("bl:{{{}:*{}", namespace.map_or("*", Namespace::as_str), end);
     let look = |info| Node::connect(info, timeout, Purpose::Look, None);
     let first = look(info.clone()).await?;
     let mut names = BTreeSet::new();
     match primaries(&first, timeout).await? {
-        None => scan(&first, timeout, kind, &pattern, &mut names).await?,
+        None => scan(&first, timeout, end, &pattern, &mut names).await?,
         Some(primaries) => {
             for (host, port) in primaries {
                 let node = look(route::at(info, &host, port)).await?;
-                scan(&node, timeout, kind, &pattern, &mut names).await?;
+                scan(&node, timeout, end, &pattern, &mut names).await?;
             }
         }
     }
@@ -77,7 +66,7 @@ async fn primaries(node: &Node, timeout: Duration) -> Result<Option<BTreeSet<(St
 async fn scan(
     node: &Node,
     timeout: Duration,
-    kind: Kind,
+    end: &str,
     pattern: &str,
     names: &mut BTreeSet<Name>,
 ) -> Result<(), StoreError> {
@@ -91,7 +80,7 @@ async fn scan(
         };
         let [next, Value::Array(keys)] = &reply[..] else { return Err(StoreError::Malformed) };
         // Keys of another form are not ours.
-        names.extend(keys.iter().filter_map(text_of).filter_map(|key| name(key, kind)));
+        names.extend(keys.iter().filter_map(text_of).filter_map(|key| name(key, end)));
         text_of(next).ok_or(StoreError::Malformed)?.clone_into(&mut cursor);
         if cursor == "0" {
             return Ok(());
@@ -99,8 +88,8 @@ async fn scan(
     }
 }
 
-fn name(key: &str, kind: Kind) -> Option<Name> {
-    key.strip_prefix("bl:{")?.strip_suffix(kind.suffix())?.parse().ok()
+fn name(key: &str, end: &str) -> Option<Name> {
+    key.strip_prefix("bl:{")?.strip_suffix(end)?.parse().ok()
 }
 
 async fn ask(node: &Node, timeout: Duration, words: &[&str]) -> Result<Value, StoreError> {
@@ -115,9 +104,9 @@ mod tests {
 
     #[test]
     fn only_our_keys_have_names() {
-        assert_eq!(name("bl:{prod:a%20b}:S", Kind::Shares).unwrap().label(), "a b");
+        assert_eq!(name("bl:{prod:a%20b}:S", SHARES).unwrap().label(), "a b");
         for key in ["bl:{prod:a b}:S", "bl:{prod:%}:S", "bl:{prod}:S", "bl:{prod:a}:R", "bl:{:a}:S", ""] {
-            assert_eq!(name(key, Kind::Shares), None, "{key}");
+            assert_eq!(name(key, SHARES), None, "{key}");
         }
     }
 }

@@ -10,7 +10,7 @@ use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, Protocol
 use thiserror::Error;
 
 use crate::link::RedisLink;
-use crate::list::{self, Kind};
+use crate::list::{self, SHARES};
 
 /// How long a connection may take, unless the builder has another limit.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -114,7 +114,7 @@ impl LeaseStore for RedisStore {
     /// Reads all keys of the database, on each node of a cluster: the user needs the rights to SCAN
     /// and CLUSTER SLOTS.
     async fn names(&self, namespace: Option<&Namespace>) -> Result<Vec<Name>, StoreError> {
-        list::names(&self.info, self.timeout, Kind::Shares, namespace).await
+        list::names(&self.info, self.timeout, SHARES, namespace).await
     }
 }
 

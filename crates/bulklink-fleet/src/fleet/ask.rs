@@ -18,18 +18,13 @@ pub(super) enum Ask {
 /// A command that is dropped on its way may have had its effect.
 impl Drop for Ask {
     fn drop(&mut self) {
-        self.answer_with(StoreError::Unreachable);
+        self.fail(StoreError::Unreachable);
     }
 }
 
 impl Ask {
-    /// Ends without an answer of the store.
-    pub(super) fn fail(self, error: StoreError) {
-        self.answer_with(error);
-    }
-
-    /// Answers, unless there is an answer.
-    fn answer_with(&self, error: StoreError) {
+    /// Answers without the store, unless there is an answer.
+    pub(super) fn fail(&self, error: StoreError) {
         match self {
             Self::Resize { reply, .. } => reply.set(Err(ResizeError::Unavailable(error))),
             Self::Look { reply } => reply.set(Err(error)),

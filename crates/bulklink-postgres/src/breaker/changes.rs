@@ -1,6 +1,5 @@
 //! A subscription to the transitions of a namespace.
 
-use std::fmt;
 use std::future::pending;
 
 use bulklink_fleet::circuits::{Change, Changes, encoding};
@@ -16,16 +15,11 @@ use crate::session::Task;
 pub(super) const CHANNEL: &str = "bulklink_circuit";
 
 /// A subscription on [`PostgresCircuits`](super::PostgresCircuits), with a session of its own.
+#[derive(Debug)]
 pub struct PostgresChanges {
     changes: UnboundedReceiver<Change>,
     /// The session exists as long as these.
     _session: (Client, Task),
-}
-
-impl fmt::Debug for PostgresChanges {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresChanges").finish_non_exhaustive()
-    }
 }
 
 impl PostgresChanges {

@@ -12,13 +12,6 @@ use crate::schema::last_row;
 use crate::session::{Behaviour, begin};
 use crate::worker::Statements;
 
-/// The results of the first statements.
-pub(crate) struct Hello {
-    pub(crate) me: Me,
-    pub(crate) facts: Facts,
-    pub(crate) statements: Statements,
-}
-
 /// The names of a new link: of its lock, and of its channel. No other link has them.
 const NAMES: &str = "SELECT gen_random_uuid(), gen_random_uuid()";
 
@@ -29,8 +22,13 @@ const RUN: &str = "SELECT id, (extract(epoch FROM pg_postmaster_start_time()) * 
 const BEGIN_RUN: &str = "INSERT INTO bulklink.run (id, began) VALUES (gen_random_uuid(), clock_timestamp()) \
     ON CONFLICT DO NOTHING";
 
-/// Prepares a new connection for the commands of a process.
-pub(crate) async fn hello(client: &Client, process: ProcessId, behaviour: Behaviour) -> Result<Hello, StoreError> {
+/// Prepares a new connection for the commands of a process. Returns its names, the facts about the
+/// server, and the statements of commands.
+pub(crate) async fn hello(
+    client: &Client,
+    process: ProcessId,
+    behaviour: Behaviour,
+) -> Result<(Me, Facts, Statements), StoreError> {
     let malformed = || refused("MALFORMED");
     let statements = begin::<Limits>(client, behaviour, None).await?;
     let rows = client.simple_query(NAMES).await.map_err(of_statement)?;
@@ -46,7 +44,7 @@ pub(crate) async fn hello(client: &Client, process: ProcessId, behaviour: Behavi
         return Err(malformed());
     }
     let facts = facts(client).await?;
-    Ok(Hello { me: Me { process, line: Line { key, channel } }, facts, statements })
+    Ok((Me { process, line: Line { key, channel } }, facts, statements))
 }
 
 /// What there is to know of the server.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bulklink_fleet::share::{self, LimitRefusal, Statement, Status};
 use bulklink_fleet::{Link, Name, ProcessId, Receiver, Server as Facts, Session, StoreError, Version};
 
-use super::hello::{Hello, hello};
+use super::hello::hello;
 use super::shared::Shared;
 use super::step::{Answer, Command, Limits};
 use crate::server::Server;
@@ -42,7 +42,7 @@ impl PostgresLink {
     ) -> Result<Self, StoreError> {
         let (client, mut wire) = server.connect(&session.process).await?;
         let greeting = wire.drive(hello(&client, session.id, behaviour));
-        let Hello { me, facts, statements } = server.in_time(greeting).await??;
+        let (me, facts, statements) = server.in_time(greeting).await??;
         let shared = Shared::new(session.id, receiver);
         let (ending, rows) = (Ending(Arc::clone(&shared)), Limits { me, shared: Arc::clone(&shared) });
         let hear = move |message: &str| ending.0.receive(message);

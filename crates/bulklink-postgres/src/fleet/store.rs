@@ -36,22 +36,10 @@ const LOCK_TIMEOUT: Duration = Duration::from_millis(400);
 /// let store = PostgresStore::new("postgresql://localhost/app")?;
 /// # Ok::<(), bulklink_postgres::InvalidStore>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct PostgresStore {
     server: Server,
     behaviour: Behaviour,
-}
-
-/// Shows neither user nor password.
-impl fmt::Debug for PostgresStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Behaviour { lock_timeout, is_durable } = self.behaviour;
-        f.debug_struct("PostgresStore")
-            .field("server", &self.server)
-            .field("lock_timeout", &lock_timeout)
-            .field("durable", &is_durable)
-            .finish()
-    }
 }
 
 impl PostgresStore {

@@ -32,7 +32,7 @@ pub use self::changes::RedisChanges;
 use self::connections::Connections;
 use self::scripts::{Script, Scripts};
 use crate::keys::{Keys, circuits_channel};
-use crate::list::{self, Kind};
+use crate::list::{self, CIRCUITS};
 
 /// How long an answer may take, unless the store has another limit.
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
@@ -137,7 +137,7 @@ impl CircuitStore for RedisCircuits {
     async fn list(&self, namespace: &Namespace) -> Result<Vec<(Name, Row)>, StoreError> {
         let Connections { info, connect_timeout, .. } = &*self.connections;
         let mut rows = Vec::new();
-        for name in list::names(info, *connect_timeout, Kind::Circuits, Some(namespace)).await? {
+        for name in list::names(info, *connect_timeout, CIRCUITS, Some(namespace)).await? {
             match self.call(&name, None, Script::Read, vec![]).await {
                 Ok(Value::Nil) => {}
                 Ok(reply) => rows.push((name, wire::reply(&reply)?.row)),

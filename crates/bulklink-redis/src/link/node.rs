@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bulklink_fleet::{RunId, Server, StoreError};
 use redis::aio::{AsyncPushSender, MultiplexedConnection, SendError};
-use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, Pipeline, PushInfo, PushKind, Value};
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, Pipeline, PushInfo, PushKind, Value};
 
 use crate::error::{of_connection, refused};
 use crate::scripts::Source;
@@ -64,7 +64,8 @@ impl Node {
             let connecting = client.get_multiplexed_async_connection_with_config(&config);
             connecting.await.map_err(|error| of_connection(&error))?
         };
-        let address = address(info.addr());
+        // Two connections to one address need not reach one server, but they may share a link's.
+        let address = info.addr().to_string();
         let mut node = Node { connection, address, info, server: Server::default(), is_cluster: true, life };
         if let Purpose::Commands(process) = purpose {
             node.introduce(process, timeout).await?;
@@ -241,11 +242,6 @@ impl Life {
     pub(crate) fn end(&self) -> bool {
         self.0.swap(Self::OVER, Ordering::AcqRel) == Self::PART
     }
-}
-
-/// Two connections to one address need not reach one server, but they may share a link's.
-fn address(address: &ConnectionAddr) -> String {
-    address.to_string()
 }
 
 /// A text that CLIENT SETNAME takes.
