@@ -2,8 +2,8 @@
 //! HTTP upstreams through one shared pool of outbound calls, under open-loop load on loopback:
 //!
 //! ```text
-//! cargo run --release -p isolation
-//! cargo run --release -p isolation -- --plot isolation.svg
+//! cargo run -p isolation
+//! cargo run -p isolation -- --plot isolation.svg
 //! ```
 //!
 //! There are three phases: unloaded, overloaded without bulkheads, and the same load with

@@ -156,7 +156,7 @@ fn steps(task: Task) -> Vec<Step> {
 
 /// The steps of `cargo xtask ci`, ordered so that the cheapest fail first.
 fn all() -> Vec<Step> {
-    let isolation = || run::run(&mut run::cargo(&["run", "--release", "-p", "isolation"]));
+    let isolation = || run::run(&mut run::cargo(&["run", "-p", "isolation"]));
     let checks = [lint::steps(), test::steps(false), no_std::steps(), embedded::steps(false), msrv::steps()];
     let checks = checks.into_iter().flatten().chain(test::proofs(false));
     checks.chain([Step::new("isolation", isolation)]).chain(bench::gate()).collect()

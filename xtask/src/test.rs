@@ -33,8 +33,11 @@ fn prove() -> Result<()> {
     let others = [
         Suite::of_cargo("lock-only", lock_only),
         Suite::of_cargo("default-features", cargo(&FRONT)),
-        // As the benches are built, so that the gate need not build the peers again.
-        Suite::of_cargo("benches", cargo(&["test", "--release", "-p", bench::PACKAGE])),
+        // As the gate builds them, so that it need not build peers and scenes again.
+        Suite::of_cargo(
+            "benches",
+            cargo(&["test", "--profile", "bench", "--features", "instructions", "-p", bench::PACKAGE]),
+        ),
     ];
     suites::side_by_side(scenes()?.into_iter().chain(longer).chain(others).collect())
 }
