@@ -19,7 +19,7 @@ pub(crate) struct Busy {
     /// epoch, which stands for no time, until there is one.
     #[cfg(feature = "histogram")]
     until: Instant,
-    /// What is in use, and offered, from then on.
+    /// The units in use, and offered, from then on.
     #[cfg(feature = "histogram")]
     units: (u32, u32),
 }

@@ -76,8 +76,8 @@ pub struct Calls {
 
 impl Calls {
     /// The deadline of a ticket whose wait has none, where slots are [taken
-    /// back](Calls::collect_within): so each ticket can [rely](Gate::rely) on what advances the
-    /// gate. It never comes.
+    /// back](Calls::collect_within): so each ticket can [rely](Gate::rely) on the driver that
+    /// advances the gate. It never comes.
     pub const NO_DEADLINE: Instant = Instant::from_nanos(u64::MAX - 1);
 
     /// Creates the account of a gate that has had no call yet.
@@ -366,10 +366,10 @@ impl Calls {
         }
     }
 
-    /// Splits `units` off a grant, for another operation. Returns what is left of it, and the grant
+    /// Splits `units` off a grant, for another operation. Returns the rest of it, and the grant
     /// of these units.
     ///
-    /// The lateness of the call counts once, at the end of what is left of the grant; a measured
+    /// The lateness of the call counts once, at the end of the rest of the grant; a measured
     /// hold counts for both.
     ///
     /// # Errors
@@ -432,7 +432,7 @@ impl Calls {
         grant.and_then(Grant::cost).unwrap_or(0)
     }
 
-    /// Replaces what is in `into` by the measured holds that have ended, as many as a snapshot
+    /// Replaces the contents of `into` by the measured holds that have ended, as many as a snapshot
     /// [counts](Snapshot::holds). Allocates nothing.
     #[cfg(feature = "histogram")]
     pub fn read_holds(&self, into: &mut Histogram) {

@@ -99,10 +99,10 @@ impl EventFilter {
         .or(EventFilter::of(EventKind::Closed))
         .or(EventFilter::of(EventKind::Drained));
 
-    /// What a word would decide without the gate's knowledge.
+    /// The events of decisions by a word, without the gate's knowledge.
     const BY_WORD: EventFilter = EventFilter(1 << EventKind::Admitted as u32 | 1 << EventKind::Released as u32);
 
-    /// What a word would reject without the gate's knowledge.
+    /// The events of rejections by a word, without the gate's knowledge.
     const REJECTED_BY_WORD: EventFilter =
         EventFilter::of(EventKind::Saturated).or(EventFilter::of(EventKind::ClosedRejection));
 
@@ -161,7 +161,7 @@ pub struct Event {
     /// The number of the event. It counts from 1, without gaps among those that the gate
     /// [records](crate::Gate::observe).
     pub number: u64,
-    /// What happened.
+    /// The kind of event.
     pub kind: EventKind,
     /// The occupancy right after the transition.
     pub occupancy: Occupancy,

@@ -6,7 +6,7 @@ use core::time::Duration;
 /// A point in time: nanoseconds since an epoch that the caller chooses.
 ///
 /// All arithmetic saturates. 2⁶⁴ ns are 584 years, so only sentinel values such as `Duration::MAX`
-/// reach the end, where they mean what was intended: [`FAR_FUTURE`](Instant::FAR_FUTURE), never.
+/// reach the end, which has the intended meaning: [`FAR_FUTURE`](Instant::FAR_FUTURE), never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 

@@ -42,8 +42,8 @@
 //!
 //! # Single calls
 //!
-//! The gate decides about admission, and keeps no account of what follows. [`Calls`] does, for
-//! programs that need it: beside a gate, it ends the wait of a call whose operation has a
+//! The gate decides about admission, and keeps no account of the operation after it. [`Calls`]
+//! does, for programs that need it: beside a gate, it ends the wait of a call whose operation has a
 //! [deadline](Request::deadline) early enough, measures how long slots are held, and takes back
 //! those that are not collected.
 //!
@@ -59,8 +59,9 @@
 //!
 //! Capacity counts in units and each request costs at least one, so the plain bulkhead and the
 //! weighted one are the same machine. After every input, in units: in use + free = capacity + owed.
-//! Units are owed only after the capacity was reduced below what is in use, and then none are free.
-//! While the gate is paused, requests get none of the free units, and snapshots count them as zero.
+//! Units are owed only after the capacity was reduced below the units in use, and then none are
+//! free. While the gate is paused, requests get none of the free units, and snapshots count them as
+//! zero.
 //!
 //! # Many gates
 //!
@@ -149,7 +150,7 @@ pub use rounded::Rounded;
 pub use snapshot::Snapshot;
 pub use totals::Totals;
 
-/// What the front, the crate `bulklink`, needs of a gate besides its inputs and outputs.
+/// The needs of the front, the crate `bulklink`, besides a gate's inputs and outputs.
 ///
 /// It may change in any version. So the front depends on exactly its own version of this crate, and
 /// so should other code that uses this module.
@@ -179,7 +180,7 @@ pub mod plumbing {
         calls.share_holds(counts);
     }
 
-    /// Replaces all counts of a histogram by what `count` returns for the number of each bucket.
+    /// Replaces all counts of a histogram by the result of `count` for the number of each bucket.
     #[cfg(feature = "histogram")]
     pub fn fill(histogram: &mut Histogram, count: impl Fn(usize) -> u64) {
         histogram.fill(count);

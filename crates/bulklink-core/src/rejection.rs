@@ -163,7 +163,7 @@ impl Rejection {
     /// [`Expired`](Reason::Expired).
     ///
     /// That is the least of the gate's limit, the request's own limit and the time left to its
-    /// deadline, less what is [kept](Rejection::kept); zero if the deadline was already past on
+    /// deadline, less the time [kept](Rejection::kept); zero if the deadline was already past on
     /// entry.
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {

@@ -42,7 +42,7 @@ pub enum Reserve {
     /// slots since reduce it by up to an eighth of that time, and the first calls then can be late.
     ///
     /// It takes operations as long as the reserve to increase it. The time of a call that has more
-    /// than 16 times the reserve and 16 times what its operation takes makes no difference. But
+    /// than 16 times the reserve and 16 times the time of its operation makes no difference. But
     /// where others come in bursts and hardly in between, a single client whose operations are
     /// always long can keep it at their length; calls with less time than that wait for only 5 % of
     /// it.
@@ -82,7 +82,7 @@ pub(crate) struct Call {
     /// for a call without a deadline.
     pub(crate) end: Instant,
     pub(crate) waited_nanos: u64,
-    /// What was kept for the operation, if that is why its wait ends.
+    /// The time that was kept for the operation, if that is why its wait ends.
     pub(crate) kept_nanos: u64,
     /// Whether the gate's reserve applied, and not the request's own.
     pub(crate) by_gate: bool,
@@ -122,7 +122,7 @@ impl ReserveState {
         self.bits & LEARNT != 0
     }
 
-    /// Returns what is kept for the operation, of a call that has `budget` nanoseconds in all.
+    /// Returns the time kept for the operation, of a call that has `budget` nanoseconds in all.
     pub(crate) fn keep(&self, own: Option<u64>, budget: u64) -> u64 {
         let least = if self.bits == LEARNT { (budget / 4).max(1) } else { least_kept(budget) };
         let present = if self.is_learnt() { self.nanos().max(least) } else { self.nanos() };
@@ -194,7 +194,7 @@ const MOST_WEIGHED: u64 = 4;
 /// hold that teaches takes so many times its length off that time.
 const UNTAUGHT: u64 = 32;
 
-/// Returns what a call with `budget` nanoseconds in all leaves to its operation at least.
+/// Returns the least time that a call with `budget` nanoseconds in all leaves to its operation.
 const fn least_kept(budget: u64) -> u64 {
     budget / 16
 }

@@ -104,7 +104,7 @@ impl<T> Slab<T> {
         place
     }
 
-    /// Frees the place. `take` takes what is needed of the item: moving all of it out would cost
+    /// Frees the place. `take` takes the needed parts of the item: moving all of it out would cost
     /// more.
     #[inline]
     pub(crate) fn vacate<R>(&mut self, place: Place, take: impl FnOnce(&mut T) -> R) -> R {

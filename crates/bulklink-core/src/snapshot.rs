@@ -84,8 +84,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns what the wait of a call with a [deadline](crate::Request::deadline) leaves to the
-    /// operation; zero before the first such call has ended, if it is learnt or was not set.
+    /// Returns the time that the wait of a call with a [deadline](crate::Request::deadline) leaves
+    /// to the operation; zero before the first such call has ended, if it is learnt or was not set.
     #[must_use]
     pub const fn reserve(&self) -> Duration {
         Duration::from_nanos(self.reserve_nanos)
@@ -100,7 +100,7 @@ impl Snapshot {
     /// Returns the units in use, summed over time: three units in use for two seconds are six
     /// seconds. Zero if holds are not [measured](crate::Calls::measure_holds).
     ///
-    /// It never decreases. Over an interval, divided by what was [offered](Snapshot::offered), it
+    /// It never decreases. Over an interval, divided by the [offered](Snapshot::offered) time, it
     /// is the [utilization](crate::Interval::utilization).
     #[cfg(feature = "histogram")]
     #[must_use]
@@ -215,8 +215,8 @@ impl Snapshot {
         Interval::between(earlier, self)
     }
 
-    /// Reports what these figures say about capacity: what is full, what is configured oddly, and
-    /// what has happened too often.
+    /// Reports the findings of these figures about capacity: full limits, odd settings, and
+    /// events that are too frequent.
     ///
     /// ```
     /// use bulklink_core::{FindingCode, Gate, Limits, Severity};
@@ -235,8 +235,8 @@ impl Snapshot {
     }
 
     /// Reports as [`capacity_report`](Snapshot::capacity_report) does, but counts rates and waits
-    /// from `earlier` on, a snapshot of the same gate: what was over by then is not reported. With
-    /// this snapshot itself, only the present is.
+    /// from `earlier` on, a snapshot of the same gate: nothing that was over by then is reported.
+    /// With this snapshot itself, only the present is.
     ///
     /// The longest wait is known only if none before `earlier` was as long, and zero otherwise. The
     /// report has the totals of the [interval](Snapshot::since).

@@ -50,7 +50,7 @@ macro_rules! totals {
         ///
         /// These hold at all times, with the occupancy of the same [`Snapshot`](crate::Snapshot):
         ///
-        /// - admitted = finished + abandoned + in flight, plus what was merged less what was split
+        /// - admitted = finished + abandoned + in flight, plus merged less split operations
         /// - queued = admitted from queue + cancelled + expired + closed while waiting + waiting
         /// - rejected = saturated + expired + expired before queue + closed; a cancellation is not
         ///   a rejection
@@ -63,7 +63,7 @@ macro_rules! totals {
         }
 
         impl Totals {
-            /// Returns what was counted since these counters were `earlier`.
+            /// Returns the counts since these counters were `earlier`.
             #[must_use]
             pub fn since(&self, earlier: &Totals) -> Totals {
                 Totals {

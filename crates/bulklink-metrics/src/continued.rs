@@ -1,6 +1,6 @@
 //! Counters that go on where another bulkhead gets the label of one that was removed.
 
-/// What was counted of the bulkheads of one label, one after the other.
+/// The counts of the bulkheads of one label, one after the other.
 #[derive(Default)]
 pub(crate) struct Continued {
     instance: u64,

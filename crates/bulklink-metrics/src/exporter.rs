@@ -14,9 +14,9 @@ use crate::walk::{self, Visit};
 /// breakers.
 ///
 /// It *pulls*: it reads each bulkhead when it is asked to, and adds no event handler. So an
-/// exported bulkhead costs a call nothing more, and gauges cannot drift from what they show.
+/// exported bulkhead costs a call nothing more, and gauges cannot drift from the truth.
 ///
-/// Cheap to clone; clones share everything. It keeps what it exports alive, as a clone of the
+/// Cheap to clone; clones share everything. It keeps its bulkheads alive, as a clone of the
 /// registry or the handle does.
 ///
 /// A registry is exported with all bulkheads and partitions that it has at the time of each
@@ -50,7 +50,7 @@ pub struct Exporter {
 #[derive(Default)]
 pub(crate) struct Shared {
     sources: Mutex<Vec<Source>>,
-    /// What a walk needs. Two walks take turns.
+    /// The state of a walk. Two walks take turns.
     walker: Mutex<Walker>,
     #[cfg(feature = "text")]
     pub(crate) text: Mutex<crate::text::Families>,
@@ -245,7 +245,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shows the labels of what was added by its handle, and the registries.
+/// Shows the labels of bulkheads that were added by handle, and the registries.
 impl fmt::Debug for Exporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sources = lock(&self.shared.sources).clone();

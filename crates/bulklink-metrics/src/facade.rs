@@ -66,14 +66,14 @@ impl Exporter {
     }
 }
 
-/// What the recorder has of every bulkhead that ever was exported.
+/// The recorder's state of every bulkhead that ever was exported.
 #[derive(Default)]
 pub(crate) struct Recorded {
     walks: u64,
     members: HashMap<(&'static str, Arc<str>), History>,
 }
 
-/// What was recorded of the bulkheads of one label.
+/// The recorded figures of the bulkheads of one label.
 #[derive(Default)]
 struct History {
     /// The walk that saw it last.

@@ -29,7 +29,7 @@
 //! The feature `breaker` adds the circuit breakers of `bulklink-breaker`, to all outputs.
 //!
 //! An exporter reads the figures when it is asked to, and adds no event handler. So an exported
-//! bulkhead keeps its fast path, and a gauge shows what is, not what was counted. All figures of
+//! bulkhead keeps its fast path, and a gauge shows the present, not a count. All figures of
 //! one bulkhead are of one moment. [`NAMES`] is the table of all metrics; the repository has it as
 //! a page, `docs/guide/metrics.md`, and in `grafana/` a dashboard and alert rules.
 //!

@@ -17,7 +17,7 @@ use crate::table::{Id, Kind, Metric, NAMES};
 use crate::walk::{Member, Value, Visit};
 
 /// Between two instruments of a collection, less time passes. Without a bound, an instrument that
-/// is rarely collected would show what the collection of another has read long ago.
+/// is rarely collected would show figures that the collection of another has read long ago.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long a reader may pause without being forgotten: usually it collects every minute.
@@ -39,9 +39,9 @@ impl Exporter {
     /// buckets, so beyond 86 bulkheads and partitions a view must raise the limit of the buckets,
     /// or drop them.
     ///
-    /// The instruments keep what is exported alive for as long as the meter's provider lives. Call
-    /// this once for a meter. A bulkhead that is gone is not observed any more. If one with the
-    /// same label is created later, its counters begin at zero, which is a reset. But if no
+    /// The instruments keep all exported bulkheads alive for as long as the meter's provider lives.
+    /// Call this once for a meter. A bulkhead that is gone is not observed any more. If one with
+    /// the same label is created later, its counters begin at zero, which is a reset. But if no
     /// collection comes in between, they go on from those of the old one: an SDK that exports
     /// differences cannot take a counter that runs back.
     ///
@@ -123,7 +123,7 @@ impl Instrument {
     }
 }
 
-/// What the callbacks of one collection share. The first one reads all figures.
+/// The state that the callbacks of one collection share. The first one reads all figures.
 struct Collection {
     exporter: Exporter,
     /// By thread: a collection is on one thread, and several readers can collect at a time.

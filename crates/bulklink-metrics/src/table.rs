@@ -13,7 +13,7 @@ pub enum Kind {
     Histogram,
 }
 
-/// What a metric is exported for.
+/// The kind of members that a metric is exported for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Subject {
@@ -29,7 +29,7 @@ pub enum Subject {
     Exporter,
 }
 
-/// One metric: its names, its kind, its unit and what it means.
+/// One metric: its names, its kind, its unit and its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metric {
@@ -40,14 +40,14 @@ pub struct Metric {
     pub otel_name: &'static str,
     /// How it behaves.
     pub kind: Kind,
-    /// The unit, as OpenTelemetry writes it: `s`, `1`, or what is counted in braces. Empty for a
+    /// The unit, as OpenTelemetry writes it: `s`, `1`, or the counted items in braces. Empty for a
     /// state, which is 0 or 1.
     pub unit: &'static str,
-    /// What it is exported for.
+    /// The kind of members that have it.
     pub subject: Subject,
     /// The label it has beside `bulkhead` and `kind`.
     pub label: Option<&'static str>,
-    /// What it means, in one sentence.
+    /// Its meaning, in one sentence.
     pub help: &'static str,
 }
 

@@ -7,7 +7,7 @@ use bulklink::{Figures, Handle, Histogram, Totals, partitions};
 use crate::edges::{self, EDGES, INFINITE};
 use crate::table::Id;
 
-/// What an output does with the figures. For each member, all calls follow each other, and come in
+/// An output of the figures. For each member, all calls follow each other, and come in
 /// the same order each time.
 pub(crate) trait Visit {
     /// The calls until the next are about this member.

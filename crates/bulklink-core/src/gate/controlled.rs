@@ -1,4 +1,4 @@
-//! What a controller does with a gate, and sees of it: its load, and when that changes.
+//! A controller's part of a gate: it sets restrictions, reads the load, and learns of changes.
 
 #![cfg(feature = "restriction")]
 
@@ -10,10 +10,10 @@ use super::Restriction;
 use super::{Gate, Peaks};
 use crate::{EventFilter, EventKind, Instant, Request};
 
-/// What controllers have left with the gate.
+/// The settings and watches of controllers.
 pub(super) type Kept<W> = Option<Box<Controlled<W>>>;
 
-/// What controllers have left with the gate.
+/// The settings and watches of controllers.
 #[derive(Debug)]
 pub(super) struct Controlled<W> {
     restriction: Option<Restriction>,
@@ -113,7 +113,7 @@ impl<W> Gate<W> {
         self.free_units() as usize
     }
 
-    /// Returns the load, and begins a new period for what it counts since the last look.
+    /// Returns the load, and begins a new period for the counts since the last look.
     ///
     /// The first look counts peaks since the gate was created, and refused units since it was
     /// restricted or watched for the first time.
@@ -190,7 +190,7 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Observes what is recorded and what is watched.
+    /// Observes the recorded and the watched events.
     fn observe_again(&mut self) {
         if let Some(recorded) = self.controlled.as_ref().map(|controlled| controlled.recorded) {
             self.observe(recorded);
@@ -234,7 +234,7 @@ impl<W> Gate<W> {
 }
 
 impl Load {
-    /// Returns the load at the later look, with what both looks count.
+    /// Returns the load at the later look, with the counts of both looks.
     #[must_use]
     pub fn then(self, later: Load) -> Load {
         Load {

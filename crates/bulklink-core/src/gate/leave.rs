@@ -1,4 +1,4 @@
-//! What happens to a ticket or a grant after entry: parking, collecting, cancelling, releasing.
+//! The inputs of a ticket or a grant after entry: parking, collecting, cancelling, releasing.
 //! None of it needs the time, except cancelling in some states.
 
 use alloc::vec::Vec;
@@ -31,8 +31,8 @@ impl<W> Gate<W> {
         self.queue.deadline(self.queue.get(ticket)?)
     }
 
-    /// Records what a ticket with a deadline relies on to [advance](Gate::advance) the gate in
-    /// time: a number that the caller chooses.
+    /// Records the driver on which a ticket with a deadline relies to [advance](Gate::advance) the
+    /// gate in time: a number that the caller chooses.
     ///
     /// Nothing is recorded for a ticket that no longer waits or has no deadline.
     #[inline]
@@ -40,7 +40,8 @@ impl<W> Gate<W> {
         self.queue.rely(ticket, home);
     }
 
-    /// Returns what the ticket [relies](Gate::rely) on, if it still waits with a deadline.
+    /// Returns the driver on which the ticket [relies](Gate::rely), if it still waits with a
+    /// deadline.
     #[must_use]
     #[inline]
     pub fn relies_on(&self, ticket: &Ticket) -> Option<NonZeroU64> {

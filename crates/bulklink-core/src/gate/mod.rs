@@ -35,7 +35,7 @@ use crate::{
 
 /// The admission state machine.
 ///
-/// `W` is what notifies a waiter that its ticket is settled: a waker in an async front, a thread
+/// `W` notifies a waiter that its ticket is settled: a waker in an async front, a thread
 /// handle, a number in a test. The gate only stores it and hands it out.
 ///
 /// The [crate's front page](crate#the-contract) has the contract: which calls follow each other, in
@@ -168,7 +168,7 @@ impl<W> Gate<W> {
     }
 
     /// Returns the free units; zero while paused, or after the capacity or the restriction was
-    /// reduced below what is in use.
+    /// reduced below the units in use.
     #[inline]
     fn free_units(&self) -> u32 {
         self.admissible.saturating_sub(self.in_use)

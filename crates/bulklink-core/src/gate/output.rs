@@ -149,7 +149,7 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Replaces what is in `into` by the waits that ended in admission, as many as a
+    /// Replaces the contents of `into` by the waits that ended in admission, as many as a
     /// [snapshot](Gate::snapshot) counts as [admitted from the queue](Totals::admitted_from_queue).
     ///
     /// A wait that was not [measured](Gate::measure_waits) counts as zero long. Allocates nothing.

@@ -6,7 +6,7 @@ use super::Gate;
 use crate::{EventKind, Grant};
 
 impl<W> Gate<W> {
-    /// Splits `units` off a grant. Returns what is left of it, and the grant of these units; or the
+    /// Splits `units` off a grant. Returns the rest of it, and the grant of these units; or the
     /// grant, if one of both would have no unit. [`Calls`](crate::Calls) counts it.
     pub(crate) fn split(&mut self, grant: Grant, units: usize) -> Result<(Grant, Grant), Grant> {
         let cost = grant.units();

@@ -54,7 +54,7 @@ impl<W> Gate<W> {
         })
     }
 
-    /// Works out what admission sees, after a setting has changed.
+    /// Works out the capacity that admission sees, after a setting has changed.
     #[cold]
     #[inline(never)]
     pub(super) fn bind(&mut self) {

@@ -1,4 +1,4 @@
-//! In place of what a controller does: there is none, which takes neither memory nor code.
+//! In place of a controller's part: without controllers, it takes neither memory nor code.
 
 use core::convert::Infallible;
 use core::marker::PhantomData;
@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use super::{Gate, Peaks, Restriction};
 use crate::{EventFilter, EventKind};
 
-/// What controllers have left with the gate.
+/// The settings and watches of controllers.
 pub(super) type Kept<W> = Option<(Infallible, PhantomData<W>)>;
 
 #[expect(clippy::unused_self, reason = "with the feature it is used")]

@@ -71,7 +71,7 @@ impl Tally {
         }
     }
 
-    /// Replaces what is in the histogram by what was counted here. Nothing, if the counts are
+    /// Replaces the contents of the histogram by these counts. Nothing, if the counts are
     /// shared.
     pub(crate) fn read(&self, into: &mut Histogram) {
         match &self.own {

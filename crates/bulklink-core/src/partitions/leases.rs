@@ -55,14 +55,14 @@ impl<P> Linked for Partition<P> {
 }
 
 impl<P> Partitions<P> {
-    /// Returns what a partition holds.
+    /// Returns the contents of a partition.
     #[must_use]
     #[inline]
     pub fn get(&self, id: Id) -> &P {
         &self.kept[id.0].content
     }
 
-    /// Returns what a partition holds, to be changed.
+    /// Returns the contents of a partition, to be changed.
     #[inline]
     pub fn get_mut(&mut self, id: Id) -> &mut P {
         &mut self.kept[id.0].content
@@ -202,7 +202,7 @@ fn no_lease() -> ! {
     panic!("the end of a lease that had not begun")
 }
 
-/// What the removal of partitions uses.
+/// The working memory of the removal of partitions.
 impl<P> Partitions<P> {
     /// Returns the longest idle partition, and since when it is idle.
     pub(super) fn longest_idle(&self) -> Option<(Id, Instant)> {

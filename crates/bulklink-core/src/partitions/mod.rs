@@ -1,8 +1,8 @@
 //! Keyed partitions: which are kept, and how many calls use each, without their keys.
 //!
-//! [`Partitions`] is to a keyed set of gates what the [`Gate`](crate::Gate) is to its callers:
+//! [`Partitions`] serves a keyed set of gates as the [`Gate`](crate::Gate) serves its callers:
 //! plain data with plain `&mut self` methods, which neither locks nor reads a clock. The caller
-//! chooses what a partition is: `P` is usually a key with a gate. This module never looks into a
+//! chooses the type `P` of a partition: usually a key with a gate. This module never looks into a
 //! `P`, and hands out every `P` that it removes, so that the caller can drop it outside its lock.
 //!
 //! # Leases
@@ -174,7 +174,7 @@ impl<P> Partitions<P> {
     }
 }
 
-/// Shows the occupancy only, not what the partitions hold.
+/// Shows the occupancy only, not the contents of the partitions.
 impl<P> fmt::Debug for Partitions<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Partitions")

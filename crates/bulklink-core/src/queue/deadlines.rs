@@ -23,7 +23,7 @@ pub(super) struct Deadlines {
 #[derive(Debug)]
 pub(super) struct Due {
     pub(super) at: Instant,
-    /// What the request relies on to be expired in time, if that is recorded.
+    /// The driver on which the request relies to be expired in time, if that is recorded.
     home: Option<NonZeroU64>,
     pub(super) node: Place,
     pub(super) stamp: Stamp,

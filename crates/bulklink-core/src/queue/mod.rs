@@ -27,9 +27,10 @@ use crate::{Instant, Rejection, list, slab};
 /// A first-in, first-out queue of requests, with their deadlines.
 ///
 /// Everything here takes O(1), or O(log n) for a deadline earlier than one that joined before it,
-/// except for what is rare: [`largest_cost`](Queue::largest_cost) and [`rouse`](Queue::rouse) walk
-/// the line; [`uncollected_since`](Queue::uncollected_since) and
-/// [`all_uncollected`](Queue::all_uncollected) walk all nodes, and the latter sorts what it finds.
+/// except for rare operations: [`largest_cost`](Queue::largest_cost) and [`rouse`](Queue::rouse)
+/// walk the line; [`uncollected_since`](Queue::uncollected_since) and
+/// [`all_uncollected`](Queue::all_uncollected) walk all nodes, and the latter sorts the nodes that
+/// it finds.
 #[derive(Debug)]
 pub(crate) struct Queue<W> {
     nodes: Slab<Node<W>>,
@@ -81,7 +82,7 @@ pub(crate) struct HandedOver<W> {
     pub(crate) waker: Option<W>,
 }
 
-/// What is left of a waiting node that was settled.
+/// The rest of a waiting node that was settled.
 struct Settled<W> {
     cost: NonZeroU32,
     links: Links,
@@ -228,7 +229,7 @@ impl<W> Queue<W> {
         largest
     }
 
-    /// Records what the request of this ticket relies on, if it waits with a deadline.
+    /// Records the driver on which the request of this ticket relies, if it waits with a deadline.
     #[inline]
     pub(crate) fn rely(&mut self, ticket: &Ticket, home: Option<NonZeroU64>) {
         if let Some(due) = self.get(ticket).and_then(|waiting| waiting.due) {
@@ -236,7 +237,7 @@ impl<W> Queue<W> {
         }
     }
 
-    /// Returns what the request of this ticket relies on, if it waits with a deadline.
+    /// Returns the driver on which the request of this ticket relies, if it waits with a deadline.
     #[inline]
     pub(crate) fn relies_on(&self, ticket: &Ticket) -> Option<NonZeroU64> {
         self.deadlines.home(self.get(ticket)?.due?)
@@ -317,7 +318,7 @@ impl<W> Queue<W> {
         all
     }
 
-    /// Returns what was handed over to a ticket that was found, if it is not collected yet.
+    /// Returns the hand-over to a ticket that was found, if it is not collected yet.
     pub(crate) fn still_uncollected(&self, found: &Uncollected) -> Option<(Place, Granted)> {
         match self.nodes.get(found.place)? {
             Node::Granted(stamp, granted) if *stamp == found.stamp => Some((found.place, *granted)),

@@ -14,7 +14,7 @@ use crate::{Instant, Rejection};
 #[must_use = "a forgotten ticket keeps its place, and the slot that is handed to it"]
 pub struct Ticket {
     pub(super) place: Place,
-    /// Tells the ticket from an earlier or a later one at the same place.
+    /// Distinguishes the ticket from earlier and later ones at the same place.
     pub(super) stamp: Stamp,
 }
 

@@ -14,7 +14,7 @@ pub use self::finding::{Finding, FindingCode, Severity};
 use self::share::Share;
 use crate::{Restriction, Snapshot};
 
-/// What a [`Snapshot`] says about capacity, created by [`Snapshot::capacity_report`].
+/// The findings of a [`Snapshot`] about capacity, created by [`Snapshot::capacity_report`].
 ///
 /// It is a pure function of that snapshot. Rates count from the creation of the gate: an old burst
 /// weighs less with every request that follows. Those of
@@ -23,9 +23,9 @@ use crate::{Restriction, Snapshot};
 ///
 /// # Weights
 ///
-/// Capacity and what is in use of it are counted in units. The waiting room and all rates are
+/// Capacity and its use are counted in units. The waiting room and all rates are
 /// counted in requests, as in the gate itself, because a rejected request has used no units. With
-/// weights, the head of the queue can be too large for what is free. No other request is admitted
+/// weights, the head of the queue can be too large for the free units. No other request is admitted
 /// then, so that counts as full.
 ///
 /// Its text is a summary in one sentence.

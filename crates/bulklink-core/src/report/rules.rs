@@ -177,7 +177,7 @@ fn wait_time_near_limit(snapshot: &Snapshot) -> Option<Finding> {
 }
 
 /// Returns whether a request of one unit would have to wait, which is also so if the head of the
-/// queue is too large for what is free.
+/// queue is too large for the free units.
 fn is_blocked(snapshot: &Snapshot) -> bool {
     !snapshot.is_closed && (snapshot.is_saturated() || snapshot.waiting > 0)
 }
