@@ -12,7 +12,7 @@ use bulklink::partitions::Lookup;
 use bulklink::runtime::{Clock, Instant, Runtime};
 use bulklink::{Bulkhead, OwnedSlot, OwnedSlotFuture, Partitions, Request};
 
-/// What a layer knows of the requests `Q` that it admits. The bulkheads and closures are shared by
+/// A layer's knowledge of the requests `Q` that it admits. The bulkheads and closures are shared by
 /// all clones.
 pub(crate) struct Admission<Q, R: Runtime> {
     label: Arc<str>,
@@ -24,7 +24,7 @@ pub(crate) struct Admission<Q, R: Runtime> {
     runtime: R,
 }
 
-/// What a request gets on its way to its slot.
+/// The additions to a request on its way to its slot.
 pub(crate) struct Ask<R: Runtime> {
     pub(crate) slot: OwnedSlotFuture<R>,
     pub(crate) deadline: Option<Deadline>,

@@ -15,7 +15,7 @@ use crate::DeadlinePassed;
 use crate::admission::{Admission, Ask, Deadline};
 use crate::outcome::Outcome;
 
-/// What all clones of a service share.
+/// The state that all clones of a service share.
 #[derive(Debug)]
 pub(crate) struct Config<Q, R: Runtime, O> {
     pub(crate) admission: Admission<Q, R>,
@@ -237,7 +237,7 @@ where
         })
     }
 
-    /// Drops the request, or what the service has made of it, and answers in its place.
+    /// Drops the request, or the service's future, and answers in its place.
     #[cold]
     fn cancel(self: Pin<&mut Self>) -> Result<O::Response, O::Error> {
         let mut this = self.project();
@@ -296,7 +296,7 @@ impl<Q, R: Runtime, O> Config<Q, R, O> {
         O: Outcome<Q, A, E>,
     {
         let cost = rejection.cost();
-        // Whether the deadline, or what it leaves to the work, has ended the wait.
+        // Whether the deadline, or the time that it leaves to the work, has ended the wait.
         let has_passed = |deadline: Deadline| deadline.has_passed(self.admission.runtime());
         let is_late = rejection.kept().is_some() || deadline.is_some_and(has_passed);
         self.outcome.rejected(request, rejection, is_late, || self.admission.estimated_wait(request, cost))

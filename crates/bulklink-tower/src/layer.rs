@@ -95,7 +95,7 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
         self
     }
 
-    /// Sets what the call for the slot is like: any of the settings of a [`Request`].
+    /// Sets up the call for the slot: any of the settings of a [`Request`].
     #[must_use]
     pub fn request<F>(self, adjust: F) -> Self
     where

@@ -66,7 +66,7 @@
 //!
 //! # Cancel safety
 //!
-//! A future that is dropped drops the request, or what the service has made of it, and then gives
+//! A future that is dropped drops the request, or the service's future, and then gives
 //! back its slot or its place in the queue. The same holds if the service panics.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-tower/latest")]

@@ -1,4 +1,4 @@
-//! What a layer makes of an answer, and of a rejection.
+//! The outcome of a layer for an answer, and for a rejection.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ pub trait Outcome<Q, A, E>: Clone {
     type Response;
     /// The error of the layer.
     type Error;
-    /// What holds the slot from the admission to the answer.
+    /// The holder of the slot from the admission to the answer.
     type Held;
-    /// What must be known of a request to answer it after it is gone.
+    /// The parts of a request that its answer needs after it is gone.
     type Protocol;
 
     /// Returns in which protocol the request wants its answer.
@@ -34,7 +34,7 @@ pub trait Outcome<Q, A, E>: Clone {
         let _ = (request, deadline);
     }
 
-    /// Takes the slot, and leaves in the request what the service needs of it.
+    /// Takes the slot, and leaves in the request the parts of it that the service needs.
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Self::Held;
 
     /// Leaves in a request that is exempt what the service expects of one that has a slot.

@@ -1,4 +1,4 @@
-//! A route that tells a load balancer whether to send more requests.
+//! A route by which a load balancer learns whether to send more requests.
 
 use std::sync::Arc;
 

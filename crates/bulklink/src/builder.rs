@@ -73,7 +73,7 @@ impl<R> Builder<R> {
         Builder { runtime, label: label.to_string(), limits, parallelism: None, capacity: None, options }
     }
 
-    /// Returns the builder of what a configuration says. `is_capacity` is whether it calls the
+    /// Returns the builder of a configuration's section. `is_capacity` is whether it calls the
     /// capacity so, or parallelism.
     pub(crate) fn configured(runtime: R, label: &str, limits: &Limits, is_capacity: bool, options: Options) -> Self {
         let number = |is_it: bool| is_it.then_some(limits.capacity);
@@ -269,7 +269,7 @@ impl<R> Builder<R> {
     }
 
     /// Checks the configuration. Returns what all bulkheads that are made from it have in common.
-    /// `kind` says in errors what they are: a bulkhead or partitions.
+    /// `kind` names them in errors: a bulkhead or partitions.
     pub(crate) fn check(&self, kind: &str) -> Result<Identity, InvalidArgument> {
         let label = label::check(&self.label)?;
         let unused = self.validate().map_err(|invalid| invalid.of(format_args!("{kind} {label}")))?;

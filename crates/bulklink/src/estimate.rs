@@ -12,8 +12,8 @@ impl Handle {
     /// Estimates how long a call of this cost, made now, would have to wait for its units: for the
     /// `Retry-After` of a call that was rejected.
     ///
-    /// The estimate is the units of all calls that wait, plus `cost`, less what is free, divided by
-    /// the rate at which units were given back recently. It is zero if no call waits and as many
+    /// The estimate is the units of all calls that wait, plus `cost`, less the free units, divided
+    /// by the rate at which units were given back recently. It is zero if no call waits and as many
     /// units are free. It ignores that calls in the queue may expire, and that other calls may come
     /// first; to keep many rejected callers from coming back together, add a random part.
     ///

@@ -132,16 +132,16 @@ impl Identity {
     }
 }
 
-/// What rejected the call.
+/// The decision that rejected the call.
 #[derive(Clone)]
 enum Cause {
     /// The word, without the lock.
     Refused(Refusal),
-    /// The same, while the gate was restricted, with what the word does not say.
+    /// The same, while the gate was restricted, with the facts that the word does not have.
     Restricted(Refusal, Noted),
     /// The gate.
     Rejected(bulklink_core::Rejection),
-    /// What is rare or large, in one `Arc`: that is less code wherever a rejection is dropped.
+    /// Rare or large parts, in one `Arc`: that is less code wherever a rejection is dropped.
     Other(Arc<Other>),
 }
 
@@ -328,8 +328,8 @@ impl Rejection {
     /// Returns how long the call could have waited, if the reason is [`Expired`](Reason::Expired).
     ///
     /// It is the shortest of the bulkhead's limit, the call's own limit and the time left until its
-    /// deadline, less what is [kept](Rejection::kept). It is zero if the deadline had passed before
-    /// the call.
+    /// deadline, less the time [kept](Rejection::kept). It is zero if the deadline had passed
+    /// before the call.
     #[must_use]
     pub fn limit(&self) -> Option<Duration> {
         self.by_gate()?.limit()
@@ -379,7 +379,7 @@ impl Rejection {
     }
 }
 
-/// Compares what the rejections report, whether the word or the gate made them.
+/// Compares the reports of the rejections, whether the word or the gate made them.
 impl PartialEq for Rejection {
     fn eq(&self, other: &Rejection) -> bool {
         self.label() == other.label()
@@ -401,7 +401,7 @@ impl fmt::Display for Rejection {
 }
 
 impl Rejection {
-    /// Writes what the rejection displays after the name of the bulkhead.
+    /// Writes the part of the text after the name of the bulkhead.
     pub(crate) fn explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let occupancy = self.occupancy();
         if let Some(invalid) = self.as_invalid() {

@@ -1,4 +1,4 @@
-//! What an adapter implements, to run bulkheads on a runtime: a clock, timers, and ways to run
+//! The traits of an adapter, which runs bulkheads on a runtime: a clock, timers, and ways to run
 //! tasks and closures.
 //!
 //! Programs that use an adapter need nothing of this.

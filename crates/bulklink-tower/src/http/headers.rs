@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderName, Request};
 use crate::BulkheadLayer;
 
 /// The longest time that a request can ask for by default: as long as clients of language models
-/// wait for an answer unless they are told otherwise.
+/// wait for an answer unless a header limits that.
 const LONGEST_TIME: Duration = Duration::from_secs(600);
 
 /// The longest keys that a [`KeyHeader`] reads by default, in bytes.
@@ -84,7 +84,7 @@ enum Format {
 /// headers of the name: such a request has the default key, too, and is counted as
 /// [invalid](KeyHeader::invalid). Spaces around a key are not part of it. Clones share the counts.
 ///
-/// The header must be trusted: a client that may write into it what it likes is another tenant
+/// The header must be trusted: a client that may choose its value is another tenant
 /// with each request.
 ///
 /// ```
@@ -115,7 +115,7 @@ struct Counts {
     invalid: AtomicUsize,
 }
 
-/// What a [`KeyHeader`] finds in a request.
+/// The key that a [`KeyHeader`] finds in a request.
 enum Found<'a> {
     Key(&'a str),
     Missing,

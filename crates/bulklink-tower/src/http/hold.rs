@@ -58,7 +58,7 @@ struct Slots {
     _outer: Option<HeldSlot>,
 }
 
-/// What holds a slot until the response has ended.
+/// The holder of a slot until the response has ended.
 #[derive(Debug)]
 pub enum Held {
     /// Usually only the body holds it.
@@ -77,7 +77,7 @@ impl HeldSlot {
 
 /// A request in which a slot can be left for the service.
 pub trait ShareSlot {
-    /// Returns what is to hold the slot until the response has ended. Leaves a part of it to the
+    /// Returns the holder of the slot until the response has ended. Leaves a part of it to the
     /// service if `is_shared`, and for an upgrade.
     fn share(&mut self, slot: OwnedSlot, is_shared: bool) -> Held;
 

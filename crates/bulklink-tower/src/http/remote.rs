@@ -16,9 +16,9 @@ const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 /// A rejection by a bulkhead of the service that was called, found in the headers of its response:
 /// the service has not begun to work on the request.
 ///
-/// It tells such a response from a failure of the service: a request that was rejected can be sent
-/// again, also if it is not idempotent, and does not count for a circuit breaker as a failed one
-/// does.
+/// It distinguishes such a response from a failure of the service: a request that was rejected can
+/// be sent again, also if it is not idempotent, and does not count for a circuit breaker as a
+/// failed one does.
 ///
 /// The header `bulklink-rejected` is as trustworthy as the upstream. A proxy passes it on, so the
 /// bulkhead may be that of a service behind the one that was called, which then has worked on the
@@ -75,7 +75,7 @@ impl RemoteRejection {
     /// in `retry-after-ms`, `grpc-retry-pushback-ms`, or the seconds of `Retry-After`, whichever
     /// comes first in this order and is a number. A `Retry-After` that is a date is none.
     ///
-    /// It is what the upstream says, without an upper limit.
+    /// It is the upstream's figure, without an upper limit.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after

@@ -36,7 +36,7 @@ pub enum Protocol {
     Grpc,
 }
 
-/// What the responses to rejected requests are like.
+/// The form of the responses to rejected requests.
 ///
 /// | the request | HTTP status | gRPC status |
 /// | --- | --- | --- |
@@ -98,7 +98,7 @@ struct Template {
     grpc: Response<Bytes>,
 }
 
-/// A reason as the client sees it: what it says, the status if it is fixed, and that of gRPC.
+/// A reason as the client sees it: its text, the status if it is fixed, and that of gRPC.
 pub(super) struct Kind {
     pub(super) reason: Reason,
     detail: &'static str,
@@ -106,7 +106,7 @@ pub(super) struct Kind {
     grpc_status: u8,
 }
 
-/// One for each reason, and then those that a reason does not tell.
+/// One for each reason, and then the cases that share a reason but need another answer.
 pub(super) const KINDS: [Kind; 9] = [
     kind(Reason::Saturated, "All slots are in use.", None, 8),
     kind(Reason::Expired, "No slot was free in time.", None, 8),
@@ -128,7 +128,7 @@ const TOO_LARGE: usize = 7;
 const LATE: usize = 8;
 
 /// The marks of the responses that this process makes, in the order of [`KINDS`]. Each has a buffer
-/// of its own, which its clones share, and by which it is told from the mark of an upstream.
+/// of its own, which its clones share, and which distinguishes it from the mark of an upstream.
 static MARKS: LazyLock<[HeaderValue; KINDS.len()]> =
     LazyLock::new(|| KINDS.map(|kind| HeaderValue::from_static(kind.reason.as_str().to_owned().leak())));
 

@@ -1,4 +1,4 @@
-//! A page of axum that shows bulkheads and what is wrong with them: [`router`].
+//! A page of axum that shows bulkheads and their troubles: [`router`].
 
 mod json;
 mod query;
@@ -57,7 +57,7 @@ const BATCH: usize = 64;
 ///
 /// # The recent past
 ///
-/// Rates, their findings and the order count what has happened since an earlier look at the page,
+/// Rates, their findings and the order count the events since an earlier look at the page,
 /// by any viewer: one that is 10 to 30 seconds old, or a younger one if there is none. Nothing that
 /// was over 30 seconds ago makes a bulkhead look bad. The first page, and the first after 30
 /// seconds in which none was asked for, says nothing of rates, and shows only what is so at this

@@ -1,4 +1,4 @@
-//! What a request for the page asks for.
+//! The query of a request for the page.
 
 use axum::http::{HeaderMap, header};
 
@@ -22,7 +22,7 @@ pub(super) enum Format {
 
 impl Query {
     /// Reads the parameters and the header `Accept`. The error is a sentence with the parameter,
-    /// its value, and what it may be.
+    /// its value, and the allowed ones.
     pub(super) fn parse(query: &str, headers: &HeaderMap) -> Result<Self, String> {
         let mut parsed = Query { limit: DEFAULT_LIMIT, format: accepted(headers) };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {

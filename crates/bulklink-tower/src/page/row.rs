@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use super::recent::Recent;
 
-/// What the page shows of a bulkhead, or of partitions.
+/// The row of a bulkhead, or of partitions.
 pub(super) struct Row {
     pub(super) label: Arc<str>,
     pub(super) severity: Severity,
     /// Of all calls that were decided, from 0 to 1.
     pub(super) rejected_share: f64,
-    /// What has happened lately, if the page was asked for lately.
+    /// The recent events, if the page was asked for lately.
     pub(super) recently: Option<Recently>,
     pub(super) utilization: f64,
     pub(super) is_closed: bool,

@@ -1,4 +1,4 @@
-//! What a call holds of its bulkhead, from its start to the drop of its slot.
+//! A call's hold of its bulkhead, from its start to the drop of its slot.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -13,7 +13,7 @@ use bulklink_core::{Grant, Request};
 use crate::Rejection;
 use crate::gate::shared::Shared;
 
-/// What a call holds of its bulkhead: a grant, once the call is admitted, and the lease of its
+/// A call's hold of its bulkhead: a grant, once the call is admitted, and the lease of its
 /// partition, if it has one. The drop gives both back, the grant first.
 pub(crate) struct Claim<S: SharedRef> {
     shared: S,

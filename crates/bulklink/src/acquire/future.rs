@@ -138,7 +138,7 @@ impl<S: SharedRef, R: Runtime> Acquire<S, R> {
         Some(Err(rejection))
     }
 
-    /// Takes what the call has of its bulkhead. It must be unfinished.
+    /// Takes the call's part of its bulkhead. It must be unfinished.
     #[inline]
     fn finish(&mut self) -> Unfinished<S, R::Sleep> {
         match mem::replace(&mut *self.call, Call::Finished) {
@@ -315,7 +315,7 @@ impl<T: Future<Output = ()>> AcquireState<T> {
         context: &mut Context<'_>,
         not_granted: &mut NotGranted,
     ) -> Poll<Option<Grant>> {
-        // The clock decides what has expired, not the timer, which may be late or early.
+        // The clock decides about expiry, not the timer, which may be late or early.
         let now = runtime.now();
         if now >= due {
             // This expires or admits the ticket, or another thread has settled it, or it was

@@ -1,4 +1,4 @@
-//! What applying a configuration changed, to be logged.
+//! The changes by a configuration, to be logged.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use core::time::Duration;
 use super::exact;
 use crate::Limits;
 
-/// What [`Registry::apply`](crate::Registry::apply) has changed.
+/// The changes by [`Registry::apply`](crate::Registry::apply).
 ///
 /// Its text has one line for each bulkhead and each set of partitions that changed, and is empty if
 /// nothing has changed. It shows no key of partitions.
@@ -27,19 +27,19 @@ impl Applied {
     }
 }
 
-/// What has changed of one bulkhead, or of partitions.
+/// The change of one bulkhead, or of partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
     /// The label.
     pub label: Arc<str>,
-    /// What has happened.
+    /// The kind of change.
     pub action: Action,
     /// The name of the capacity in the text.
     pub(crate) capacity_field: &'static str,
 }
 
-/// What has happened to a bulkhead, or to partitions.
+/// The kind of change of a bulkhead, or of partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {

@@ -27,7 +27,7 @@ const UNITS: [(&str, u128); 9] = [
 /// The units that a duration is written in: those of the metric system, so that one number does.
 const WRITTEN: [(&str, u128); 4] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
 
-/// What a duration must be.
+/// The form of a duration.
 #[cfg(feature = "serde")]
 pub(super) const FORM: &str = "a duration with its unit, such as \"250ms\", \"1.5s\" or \"2m 30s\"";
 

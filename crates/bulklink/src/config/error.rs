@@ -1,11 +1,11 @@
-//! What is wrong with a configuration, and why it was not applied.
+//! The errors of a configuration, and why it was not applied.
 
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// A reason against a configuration: the path of a value or a section, and what is wrong with it.
+/// A reason against a configuration: the path of a value or a section, and the error.
 ///
 /// ```
 /// # use bulklink::config::Config;
@@ -34,14 +34,14 @@ impl Problem {
         &self.path
     }
 
-    /// Returns what is wrong: a text that follows the path grammatically.
+    /// Returns the error: a text that follows the path grammatically.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// Writes the path and what is wrong, in one line.
+/// Writes the path and the error, in one line.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.path, self.text)
@@ -93,7 +93,7 @@ pub enum ApplyError {
     Refused(ConfigError),
     /// The configuration could be applied when it was checked, and could not be when it was
     /// applied: a call that asks for more units than the new capacity began to wait meanwhile, say,
-    /// or a bulkhead was closed. What had been changed by then was changed back.
+    /// or a bulkhead was closed. All earlier changes were undone.
     RolledBack {
         /// The change that failed.
         reason: ConfigError,

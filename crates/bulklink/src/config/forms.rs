@@ -1,5 +1,5 @@
 //! The forms in which files and environment variables give numbers, durations and reserves. An
-//! error says what would be accepted.
+//! error lists the accepted forms.
 
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
@@ -20,7 +20,7 @@ use crate::{Limits, Reserve};
 pub(super) trait Form {
     type Value;
 
-    /// Writes what is accepted.
+    /// Writes the accepted forms.
     fn expected(f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
     fn write<S: Serializer>(value: &Self::Value, serializer: S) -> Result<S::Ok, S::Error>;

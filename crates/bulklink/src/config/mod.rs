@@ -113,7 +113,8 @@ pub struct Config {
     pub partitions: BTreeMap<String, PartitionsConfig>,
 }
 
-/// The section of a bulkhead. What is `None` has the default of the [builder](crate::Builder).
+/// The section of a bulkhead. A field that is `None` has the default of the
+/// [builder](crate::Builder).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
@@ -168,7 +169,7 @@ pub struct BulkheadConfig {
 }
 
 // The fields of a bulkhead stand here again: `flatten` would switch off the check for unknown ones.
-/// The section of partitions. What is `None` has the default of the
+/// The section of partitions. A field that is `None` has the default of the
 /// [builder](crate::partitions::Builder).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
@@ -242,7 +243,7 @@ pub struct PartitionsConfig {
     pub keys: BTreeMap<String, KeyConfig>,
 }
 
-/// The limits of one key. What is `None` is as in all partitions.
+/// The limits of one key. A field that is `None` is as in all partitions.
 ///
 /// A key with a waiting room of 0 has neither the wait limit of the partitions nor their bound on
 /// the units that wait.
@@ -306,7 +307,7 @@ impl Config {
     }
 
     /// Checks that there are sections with these labels, which the program needs: to apply a
-    /// configuration without them would close what they had.
+    /// configuration without them would close their bulkheads.
     ///
     /// Call it before [`Registry::apply`](crate::Registry::apply). A file that is missing, or half
     /// written, can be read as a configuration that lacks sections, or has none.

@@ -28,12 +28,12 @@ impl<'a> Place<'a> {
         Place { key: Some(key), ..self }
     }
 
-    /// Returns what is wrong with the whole section.
+    /// Returns an error of the whole section.
     pub(crate) fn problem(&self, text: impl fmt::Display) -> Problem {
         Problem::new(self.to_string(), text.to_string())
     }
 
-    /// Returns what is wrong with a field of it.
+    /// Returns an error of a field of it.
     pub(crate) fn field(&self, field: &str, text: impl fmt::Display) -> Problem {
         Problem::new(format!("{self}.{field}"), text.to_string())
     }

@@ -1,4 +1,4 @@
-//! What bulkheads, partitions and their keys have in common in a configuration.
+//! The fields that bulkheads, partitions and their keys have in common in a configuration.
 
 use core::time::Duration;
 

@@ -19,7 +19,7 @@ use crate::rejection::Identity;
 pub(crate) struct Ceilings {
     all: Vec<Entry>,
     made: u64,
-    /// What rejections by the gate have of their bulkhead, while it is restricted.
+    /// The bulkhead's facts for rejections by the gate, while it is restricted.
     identity: Option<Arc<Identity>>,
 }
 
@@ -30,13 +30,13 @@ pub(crate) struct Entry {
     pub(crate) bound: Option<Bound>,
     /// How long calls that find no unit wait for it to be raised.
     pub(crate) fetch: Duration,
-    /// What other ceilings have looked at since this one has.
+    /// The load that other ceilings have looked at since this one has.
     seen: Load,
     /// The waker of the latest look, for the end of the bulkhead.
     waker: Option<Waker>,
 }
 
-/// What a ceiling allows.
+/// The allowance of a ceiling.
 #[derive(Clone, Copy)]
 pub(crate) struct Bound {
     pub(crate) units: usize,
@@ -65,14 +65,14 @@ impl Ceilings {
         self.all.remove(place).waker
     }
 
-    /// Notes what there was since any ceiling looked last.
+    /// Notes the load since any ceiling looked last.
     fn note(&mut self, load: Load) {
         for entry in &mut self.all {
             entry.seen = entry.seen.then(load);
         }
     }
 
-    /// Notes that one ceiling looks, and returns what there is since it looked last. Returns the
+    /// Notes that one ceiling looks, and returns the load since it looked last. Returns the
     /// waker of that look, which must be dropped outside the lock.
     fn look(&mut self, id: u64, load: Load, waker: Waker) -> (Load, Option<Waker>) {
         self.note(load);
@@ -216,7 +216,7 @@ impl Shared {
 }
 
 /// The names of all controllers that have restricted a bulkhead. Rejections have their numbers,
-/// because what a word rejects with has no room for a name.
+/// because a rejection by a word has no room for a name.
 static CONTROLLERS: Global<Vec<&'static str>> = Global::new(Vec::new());
 
 /// A controller, by a number in place of its name.
@@ -244,7 +244,7 @@ impl Controller {
     }
 }
 
-/// The capacity and the controller that restricts it: what a word that is restricted does not say.
+/// The capacity and the controller that restricts it, which a restricted word does not have.
 #[derive(Clone, Copy)]
 pub(crate) struct Noted(u64);
 

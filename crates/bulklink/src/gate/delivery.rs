@@ -116,7 +116,7 @@ impl Events {
     }
 }
 
-/// What the thread of a call does next, after the events of that are queued.
+/// The next step of a call's thread, after its events are queued.
 pub(crate) enum Step {
     /// Nothing: the events have been delivered, or are left to another call.
     Done,
@@ -130,7 +130,7 @@ pub(crate) enum Step {
     Wait(u64),
 }
 
-/// What a change of the handlers displaces, to be dropped outside the lock. That wakes receivers,
+/// The handlers that a change displaces, to be dropped outside the lock. That wakes receivers,
 /// and is contained: handlers are foreign, and one of another caller may be among them.
 #[must_use = "to be dropped outside the lock"]
 pub(crate) struct Displaced {
@@ -300,7 +300,7 @@ impl Observers {
     }
 
     /// Takes the event after one that was delivered. If the handlers have changed, or there is no
-    /// next one, gives back what was delivered, if the caller must drop it outside the lock.
+    /// next one, gives back the delivered event, if the caller must drop it outside the lock.
     #[inline]
     pub(super) fn after(&mut self, delivered: Delivery, shared: &Shared) -> (Option<Delivery>, Option<Delivery>) {
         let Some(queue) = &mut self.queue else { return (None, Some(delivered)) };

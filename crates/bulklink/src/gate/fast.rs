@@ -40,7 +40,7 @@ impl FastPath {
         self.apply(|word| word.reject(request, waiting_room))
     }
 
-    /// Does what [`reject`](FastPath::reject) does, while the gate is restricted.
+    /// Does as [`reject`](FastPath::reject), while the gate is restricted.
     #[inline]
     pub(crate) fn reject_restricted(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
         let is_simple = request.is_simple();
@@ -70,13 +70,13 @@ mod imp {
             FastPath { word: AtomicU64::new(Word::GATE.to_bits()), restriction: AtomicU64::new(0) }
         }
 
-        /// Notes what a rejection by a restricted word needs. Called under the lock, before such a
-        /// word is published.
+        /// Notes the facts that a rejection by a restricted word needs. Called under the lock,
+        /// before such a word is published.
         pub(crate) fn note(&self, noted: Noted) {
             self.restriction.store(noted.into(), Ordering::Relaxed);
         }
 
-        /// Returns what was noted, after a word that is restricted has rejected a call: no older
+        /// Returns the noted facts, after a word that is restricted has rejected a call: no older
         /// than the word, whose Release and Acquire order the two. It can be newer where both
         /// change at the same moment.
         #[inline]

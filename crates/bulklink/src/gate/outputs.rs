@@ -15,7 +15,7 @@ use crate::gate::patience::{self, finish, inside};
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
 
-/// The outputs of an input after the first waker. What is rare and large is in a box, because each
+/// The outputs of an input after the first waker. Rare and large ones are in a box, because each
 /// input has a place for it.
 pub(crate) enum Rest {
     Nothing,
@@ -61,7 +61,7 @@ impl Shared {
             *rest = Rest::Later(Box::new((plumbing::take_wakes(gate), events)));
             return;
         }
-        // What is left without events of its own are those of calls that come for them.
+        // The rest, without events of its own, are those of calls that come for them.
         if events.count == 0 {
             return;
         }

@@ -1,4 +1,4 @@
-//! How a task leaves its waker under a lock without missing what it waits for.
+//! How a task leaves its waker under a lock without missing the event it waits for.
 
 use core::mem;
 use core::task::{Poll, Waker};
@@ -6,9 +6,9 @@ use core::task::{Poll, Waker};
 use crate::foreign::discard;
 use crate::gate::lock::Lock;
 
-/// Looks for what a task waits for, and leaves its waker if that is not there yet.
+/// Looks for the event of a task, and leaves its waker if that has not come yet.
 ///
-/// `find` returns either what it found, or the place for the waker. In the second case it must
+/// `find` returns either the event, or the place for the waker. In the second case it must
 /// consume nothing: it is called again, unless the place already has a waker of this task. The look
 /// and the parking of the waker are one turn of the lock, so nothing comes between them.
 #[inline]
@@ -31,7 +31,7 @@ pub(crate) fn look_or_park<S, T>(
 #[cold]
 fn park<S, T>(lock: &Lock<S>, waker: Waker, find: impl FnOnce(&mut S) -> Result<T, &mut Option<Waker>>) -> Poll<T> {
     let mut waker = Some(waker);
-    // What the task waits for may have come since the lock was released.
+    // The event may have come since the lock was released.
     let poll = lock.with(|state| match find(state) {
         Ok(found) => Poll::Ready(found),
         Err(parked) => {
@@ -39,7 +39,7 @@ fn park<S, T>(lock: &Lock<S>, waker: Waker, find: impl FnOnce(&mut S) -> Result<
             Poll::Pending
         }
     });
-    // What is left is unused or displaced. Dropping a waker runs foreign code too.
+    // The waker that is left is unused or displaced. Dropping a waker runs foreign code too.
     discard(waker);
     poll
 }

@@ -1,4 +1,4 @@
-//! What a call leaves for later that runs inside of a handler or a waker, and how a thread waits
+//! The work that a call inside of a handler or a waker leaves for later, and how a thread waits
 //! until its events have been delivered.
 
 #[cfg(feature = "std")]
@@ -77,8 +77,8 @@ mod with_std {
         DEFERRED.with(push)
     }
 
-    /// Delivers what the calls inside of foreign code have left. The outermost call of a thread
-    /// ends with it.
+    /// Delivers the outputs that calls inside of foreign code have left. The outermost call of a
+    /// thread ends with it.
     #[inline]
     pub(crate) fn finish() {
         if HAS_DEFERRED.with(Cell::get) && !is_inside() {

@@ -34,7 +34,7 @@ pub(crate) struct ReleaseRate {
     asked: Instant,
 }
 
-/// What had been given back at a time, by finished and by abandoned calls.
+/// The units that had been given back at a time, by finished and by abandoned calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     at: Instant,
@@ -42,7 +42,7 @@ pub(crate) struct Sample {
     slots: u64,
 }
 
-/// What was given back since a sample.
+/// The units given back since a sample.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     nanos: u64,

@@ -30,7 +30,7 @@ use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection};
 
-/// What the wait of a call needs, and whether there can be one.
+/// The needs of a call's wait, and whether there can be one.
 pub(crate) mod hint {
     /// It can be late by the limit of the bulkhead.
     pub(in crate::gate) const WAIT_LIMIT: u8 = 1;
@@ -153,7 +153,7 @@ impl Shared {
     }
 
     /// Gives the gate an input, then wakes tasks and delivers events as it requires. An input that
-    /// frees units must also pass the time to `Gate::advance`. The caller drops what the input
+    /// frees units must also pass the time to `Gate::advance`. The caller drops all that the input
     /// displaced, such as a waker, after this returns and so outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
@@ -183,7 +183,7 @@ impl Shared {
     #[inline]
     pub(crate) fn with_gate<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
         self.state.with(|state| {
-            // What the word has counted must be in the gate before the gate is read or changed.
+            // The word's counts must be in the gate before the gate is read or changed.
             if let Some(word) = self.fast.take() {
                 state.gate.fold(word);
             }
@@ -205,7 +205,7 @@ impl Shared {
         })
     }
 
-    /// Looks at what is beside the word, and leaves the waker of the task if that is needed.
+    /// Looks at the state beside the word, and leaves the waker of the task if that is needed.
     #[inline]
     pub(crate) fn look_or_park<T>(
         &self,

@@ -1,5 +1,5 @@
-//! What the lock of a bulkhead protects: the gate, the account of single calls beside it, the
-//! drivers and the handlers.
+//! The state that the lock of a bulkhead protects: the gate, the account of single calls beside it,
+//! the drivers and the handlers.
 
 use alloc::boxed::Box;
 use core::mem;
@@ -21,7 +21,7 @@ use crate::gate::rate::{ReleaseRate, Sample};
 use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
 
-/// What the lock of a bulkhead protects.
+/// The state that the lock of a bulkhead protects.
 pub(crate) struct GateState {
     pub(crate) gate: Gate<Waker>,
     pub(crate) observers: Observers,

@@ -29,7 +29,7 @@ use crate::time::runtime::DynClock;
 pub struct Event {
     /// The bulkhead's name.
     pub label: Arc<str>,
-    /// What happened.
+    /// The event of the core.
     pub event: bulklink_core::Event,
     time: Time,
 }
@@ -80,7 +80,7 @@ impl fmt::Debug for Event {
     }
 }
 
-/// Compares what happened, not when it was delivered.
+/// Compares the events, not the times of their delivery.
 impl PartialEq for Event {
     fn eq(&self, other: &Event) -> bool {
         self.label == other.label && self.event == other.event

@@ -1,4 +1,4 @@
-//! What is read from a bulkhead, together with its name.
+//! Readings of a bulkhead, together with its name.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -21,7 +21,8 @@ pub struct Labelled<T> {
 /// The figures of one status are consistent with each other.
 pub type Status = Labelled<Snapshot>;
 
-/// What a [`Status`] says about capacity, with the label; made by [`Status::capacity_report`].
+/// The findings of a [`Status`] about capacity, with the label; made by
+/// [`Status::capacity_report`].
 ///
 /// It dereferences to the gate's own report, which has the severity, the findings and the ratios.
 /// [`Display`](fmt::Display) summarises it in one sentence.
@@ -34,8 +35,8 @@ impl<T> Labelled<T> {
 }
 
 impl Status {
-    /// Returns what these figures say about capacity: what is full, what is configured oddly, and
-    /// what has happened too often.
+    /// Returns the findings of these figures about capacity: full limits, odd settings, and
+    /// events that are too frequent.
     ///
     /// ```
     /// # use bulklink::{Bulkhead, FindingCode, Severity, testing::FakeClock};
@@ -53,9 +54,9 @@ impl Status {
         Labelled::new(&self.label, self.value.capacity_report())
     }
 
-    /// Returns what these figures say about capacity, with the rates since an earlier status of the
-    /// bulkhead, as [`Snapshot::capacity_report_since`] does: so that a burst that is over does not
-    /// count.
+    /// Returns the findings of these figures about capacity, with the rates since an earlier status
+    /// of the bulkhead, as [`Snapshot::capacity_report_since`] does: so that a burst that is over
+    /// does not count.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What an observer reads: figures, reports and events, each with the label of its bulkhead.
+//! The readings of an observer: figures, reports and events, each with the label of its bulkhead.
 
 pub(crate) mod channel;
 pub(crate) mod event;

@@ -8,7 +8,7 @@ use crate::foreign::{attempt, discard};
 use crate::gate::shared::Shared;
 use crate::{Ceiling, Clock, Handle, InvalidArgument};
 
-/// A controller: its name, and what it does with a new partition.
+/// A controller: its name, and its work on a new partition.
 pub(super) struct Controller<K> {
     by: &'static str,
     begin: Begin<K>,

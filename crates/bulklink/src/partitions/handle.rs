@@ -162,19 +162,20 @@ impl Handle {
         self.inner.status()
     }
 
-    /// Returns what all partitions have together, as [`Partitions::sums`] does.
+    /// Returns the figures of all partitions together, as [`Partitions::sums`] does.
     #[must_use]
     pub fn sums(&self) -> Sums {
         self.inner.sums()
     }
 
-    /// Reports what the partitions say about capacity, as [`Partitions::capacity_report`] does.
+    /// Reports the findings of the partitions about capacity, as [`Partitions::capacity_report`]
+    /// does.
     #[must_use]
     pub fn capacity_report(&self) -> CapacityReport {
         self.inner.capacity_report(None)
     }
 
-    /// Reports what the partitions say about capacity since an earlier time, as
+    /// Reports the findings of the partitions about capacity since an earlier time, as
     /// [`Partitions::capacity_report_since`] does.
     #[must_use]
     pub fn capacity_report_since(&self, earlier: &Sums) -> CapacityReport {

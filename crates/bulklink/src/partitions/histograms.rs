@@ -32,7 +32,7 @@ mod with_std {
     /// stands for itself, so no order is needed.
     struct Counters([Counter; Histogram::BUCKETS]);
 
-    /// Counters, and what gates have of them.
+    /// Counters, and the gates' parts of them.
     #[derive(Debug)]
     struct Shared {
         counters: Arc<Counters>,

@@ -206,7 +206,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             let displaced: Vec<_> = kept.into_iter().map(change_in).collect();
             Some((before, after, displaced))
         });
-        // What is displaced, and a partition that is gone by now, have foreign handlers.
+        // A displaced value, and a partition that is gone by now, have foreign handlers.
         let Some((before, after, displaced)) = changed else { return false };
         discard(before);
         discard(after);

@@ -163,8 +163,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// longer, and returns their number.
     ///
     /// They count as evicted. Call this periodically to give memory back; a new key finds room
-    /// without it. It takes time in proportion to what it drops, and other calls can take the lock
-    /// in between.
+    /// without it. It takes time in proportion to the number of partitions it drops, and other
+    /// calls can take the lock in between.
     ///
     /// ```
     /// # use bulklink::{Partitions, testing::FakeClock};

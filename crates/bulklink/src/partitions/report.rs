@@ -16,7 +16,7 @@ use crate::{Clock, Partitions};
 /// The thresholds of rates are those of a bulkhead.
 type OfOne = bulklink_core::CapacityReport;
 
-/// What the partitions say about capacity; returned by [`Partitions::capacity_report`].
+/// The findings of the partitions about capacity; returned by [`Partitions::capacity_report`].
 ///
 /// Its text is a summary in one sentence. It shows no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,12 +51,12 @@ pub struct Finding {
     pub severity: Severity,
     /// How many of the partitions that are kept have it; `None` if it is about all together.
     pub partitions: Option<usize>,
-    /// What was found, with the figures. For human readers; the wording may change.
+    /// The finding in words, with the figures. For human readers; the wording may change.
     pub message: String,
 }
 
 impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
-    /// Reports what the partitions that are kept say about capacity, each finding with the number
+    /// Reports the findings of the kept partitions about capacity, each finding with the number
     /// of partitions that have it, and whether there are enough partitions.
     ///
     /// It shows no key. It reads the clock once, and takes time in proportion to the number of
@@ -83,8 +83,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     }
 
     /// Reports as [`capacity_report`](Partitions::capacity_report) does, but counts rates and waits
-    /// from `earlier` on, [sums](Partitions::sums) of these partitions: what was over by then is
-    /// not reported. These rates are of all partitions together, with the limits of
+    /// from `earlier` on, [sums](Partitions::sums) of these partitions: nothing that was over by
+    /// then is not reported. These rates are of all partitions together, with the limits of
     /// [each](Status::each), because each for itself keeps nothing of earlier times.
     #[must_use]
     pub fn capacity_report_since(&self, earlier: &Sums) -> CapacityReport {
@@ -186,7 +186,7 @@ fn limit_rejection_rate(sums: &Sums) -> Option<Finding> {
     Some(Finding { code: FindingCode::ElevatedLimitRejectionRate, severity, partitions: None, message })
 }
 
-/// Returns what the counters of all partitions together say, by the rules of a bulkhead.
+/// Returns the findings of the counters of all partitions together, by the rules of a bulkhead.
 fn rates(status: &Status, sums: &Sums) -> impl Iterator<Item = Finding> + use<> {
     let gate = Gate::<()>::new(status.each);
     let snapshot = gate.ok().map(|mut gate| {

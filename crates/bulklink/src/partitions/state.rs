@@ -22,7 +22,7 @@ use crate::rejection::Identity;
 /// where each step multiplies the search.
 const BATCH: usize = if cfg!(bulklink_loom) { 2 } else { 64 };
 
-/// What the lock of partitions protects.
+/// The state that the lock of partitions protects.
 pub(super) struct PartitionsState<K> {
     pub(super) account: Partitions<Partition<K>>,
     /// The id of each partition, by the hash of its key.
@@ -44,7 +44,7 @@ pub(super) struct PartitionsState<K> {
     bolt: Option<OwnedSlot>,
 }
 
-/// What has changed with the limits of the partitions.
+/// The changes with new limits of the partitions.
 pub(super) struct Changed {
     pub(super) each: crate::Limits,
     /// The identity in the rejections of calls that got no partition.

@@ -11,10 +11,10 @@ use crate::foreign::discard;
 use crate::gate::shared::Shared;
 use crate::{Clock, Partitions};
 
-/// What all partitions have together; returned by [`Partitions::sums`].
+/// The figures of all partitions together; returned by [`Partitions::sums`].
 ///
-/// What runs and waits is counted in the partitions that are kept. The counters are those of all
-/// partitions that ever were.
+/// Operations and waiters are counted in the partitions that are kept. The counters are those of
+/// all partitions that ever were.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sums {
@@ -65,7 +65,7 @@ pub struct Sums {
 }
 
 impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
-    /// Returns what runs and waits in all partitions together, and how many calls they have
+    /// Returns the operations and waiters of all partitions together, and how many calls they have
     /// admitted and rejected since the partitions were built.
     ///
     /// Partitions that have been evicted or discarded are counted too, so no counter is lower than

@@ -42,7 +42,7 @@ pub(super) struct Track {
     checkpoints: [Number; KEPT],
 }
 
-/// What is known since the last transition, in one number: whether calls wait, the verdict then,
+/// The facts since the last transition, in one number: whether calls wait, the verdict then,
 /// whether the bulkhead is closed, and `waited` as a function of time. That is a constant while no
 /// call waits; else it is the time less a constant.
 #[derive(Clone, Copy)]

@@ -35,14 +35,14 @@ pub(super) struct Member {
     is_leaving: AtomicBool,
 }
 
-/// What a configuration has made.
+/// The members that a configuration has made.
 pub(super) enum Configured {
     Bulkhead,
     /// Partitions, with the limits of their keys.
     Partitions(Arc<dyn ConfiguredPartitions>),
 }
 
-/// What a member is, without its types.
+/// The kind of a member, without its types.
 pub(super) enum Kind {
     Bulkhead(Handle),
     Partitions(partitions::Handle),
@@ -184,7 +184,7 @@ impl Member {
         })
     }
 
-    /// Returns what a configuration can change.
+    /// Returns the parts that a configuration can change.
     pub(super) fn shape(&self) -> Shape {
         let limits = match &self.kind {
             Kind::Bulkhead(bulkhead) => bulkhead.limits(),

@@ -154,8 +154,8 @@ impl Registry {
         let member = if let Some((_, member)) = self.find(label) {
             member
         } else {
-            // Made outside the lock: its runtime is foreign. Another thread may be faster; what was
-            // made in vain is dropped outside the lock too.
+            // Made outside the lock: its runtime is foreign. Another thread may be faster; the
+            // bulkhead made in vain is dropped outside the lock too.
             let new = Member::of_bulkhead(builder.clone().label(label).build()?);
             let kept = Arc::clone(&new);
             self.members.with(|members| members.find_or_add(kept))?

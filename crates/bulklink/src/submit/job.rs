@@ -192,7 +192,7 @@ impl<T> Stage<T> {
     }
 }
 
-/// What the handle calls.
+/// The methods that the handle calls.
 impl<T> Job<T> {
     pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         let mut outcome = None;

@@ -175,7 +175,7 @@ fn an_admission_takes_the_lock_while_there_is_a_subscriber_and_no_longer() {
     assert_eq!(while_locked(&front, LONG, try_once), Some(Ok(())));
 }
 
-/// Shows that what these tests hold is the lock.
+/// Shows that these tests hold the lock.
 #[test]
 fn a_status_takes_the_lock() {
     assert!(while_locked(&front(0), Duration::from_millis(10), Bulkhead::status).is_none());

@@ -23,7 +23,7 @@ impl Account {
 
 pub(crate) struct WaitSpan;
 
-/// What a call that waits has beside its ticket: its own timer, if it needs one.
+/// The things of a waiting call beside its ticket: its own timer, if it needs one.
 pub(crate) struct Aside<T>(pub(crate) Option<LazySleep<T>>);
 
 impl<T> Aside<T> {

@@ -29,7 +29,7 @@ const TARGET: &str = "bulklink";
 /// How much of a label is logged, in bytes.
 const LONGEST_LABEL: usize = 120;
 
-/// What a call that waits has beside its ticket: its own timer, if it needs one, and its span, if
+/// The things of a waiting call beside its ticket: its own timer, if it needs one, and its span, if
 /// it has one. They share a box, so that a call is no larger than without the feature.
 pub(crate) struct Aside<T>(pub(crate) Option<LazySleep<T, Beside>>);
 

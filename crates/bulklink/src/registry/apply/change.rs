@@ -14,7 +14,7 @@ use crate::registry::members::Member;
 /// A member that has a section, and the limits that it gets.
 pub(super) struct Change<'a> {
     pub(super) place: Place<'a>,
-    /// What the section calls the capacity.
+    /// The section's name for the capacity.
     pub(super) capacity_field: &'static str,
     pub(super) member: Arc<Member>,
     pub(super) from: Shape,

@@ -44,7 +44,8 @@ impl Registry {
     /// If the registry is closed; if a value is invalid, as [`Config::check`] says; if a bulkhead
     /// has the label of partitions, or the reverse; if a label is that of a bulkhead that is being
     /// removed; if a setting would change that cannot change while the bulkhead exists; if a
-    /// waiting call asks for more units than the new capacity; or if what would change is closed.
+    /// waiting call asks for more units than the new capacity; or if a member that would change is
+    /// closed.
     ///
     /// A call by an event handler is refused as [`ApplyError::Busy`] while another call of this
     /// runs, on whichever thread: that one may wait for the handler. So is a call by a waker, a
@@ -86,7 +87,7 @@ impl Registry {
     }
 
     /// Capacities shrink first, which a call that waits can prevent; and to change that back only
-    /// admits calls. Then members are added, all at once. What is left cannot fail, but for another
+    /// admits calls. Then members are added, all at once. The rest cannot fail, but for another
     /// change of the same bulkhead at this moment.
     fn carry_out(&self, plan: Plan<'_>) -> Result<Applied, ApplyError> {
         let Plan { changes, additions, removals } = plan;
@@ -130,7 +131,7 @@ impl Registry {
         Ok(Applied { changes: applied })
     }
 
-    /// Changes these back, and removes what was added.
+    /// Changes these back, and removes the added members.
     fn roll_back(&self, changes: &[&Change<'_>], added: &[Arc<Member>], reasons: Vec<Problem>) -> ApplyError {
         let restored = changes.iter().rev().filter(|change| change.restore().is_err());
         let not_restored = restored.map(|change| Arc::clone(change.member.kind.label())).collect();

@@ -1,4 +1,4 @@
-//! What a configuration changes in a registry, if nothing is wrong with it.
+//! The changes by a configuration in a registry, if nothing is wrong with it.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
