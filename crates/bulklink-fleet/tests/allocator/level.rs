@@ -48,6 +48,18 @@ fn units_are_max_min_fair() {
     assert_eq!(server.grants(), [(ProcessId::from(2), 2), (ProcessId::from(3), 6)]);
 }
 
+/// It is computed once in 20 µs for each process, however many statements there are.
+#[test]
+fn a_level_is_kept_for_a_moment() {
+    let mut server = Server::new();
+    server.units(1, 0, 10);
+    let level = |server: &mut Server, process| server.state(process, 0, 5, 0).grant.level;
+    assert_eq!(level(&mut server, 2), Some(Level::from(5)));
+    assert_eq!(level(&mut server, 3), Some(Level::from(5)), "not 3 yet");
+    server.now += 1;
+    assert_eq!(level(&mut server, 3), Some(Level::from(3)));
+}
+
 /// A process that was granted a unit above its level goes to the end of the queue.
 #[test]
 fn units_above_the_level_are_granted_in_turn() {
