@@ -19,12 +19,16 @@ fn msrv() -> Result<()> {
     let compiler = pinned::find(&version)?;
     // A crate that states another version than the workspace is left out.
     let supports = |package: &&Package| package.is_published() && package.rust_version.as_ref() == Some(&version);
-    let names = packages.iter().filter(supports).flat_map(|package| ["-p", &package.name]).collect::<Vec<_>>();
-    // Only the libraries, so that dev-dependencies may need a newer compiler.
-    for features in [&[][..], &["--all-features"]] {
-        let mut check = cargo(&["check", "--lib"]);
-        check.args(&names).args(features).arg("--target-dir").arg(workspace::target_path("msrv"));
-        run(check.envs(compiler.variables()))?;
+    for package in packages.iter().filter(supports) {
+        // Only the library, so that dev-dependencies may need a newer compiler.
+        for features in [&[][..], &["--all-features"]] {
+            let mut check = cargo(&["check", "-p", &package.name, "--lib"]);
+            run(check
+                .args(features)
+                .arg("--target-dir")
+                .arg(workspace::target_path("msrv"))
+                .envs(compiler.variables()))?;
+        }
     }
     Ok(())
 }
