@@ -113,7 +113,7 @@ impl Interval {
     /// number of operations that ended.
     ///
     /// Only the numbers in flight at both ends are known, of which slots that are not collected are
-    /// subtracted. So the snapshots must be close enough for these to have a mean: `None` if
+    /// subtracted. So the snapshots must be close enough for these to give their mean: `None` if
     /// they differ by more than a quarter of it, if either is zero, or if no operation ended or no
     /// time passed. What happens in between goes unseen. The estimate is good where the load is
     /// steady or all slots are in use, and where the time is at least a few holds: with n

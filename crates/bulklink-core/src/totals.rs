@@ -50,7 +50,7 @@ macro_rules! totals {
         ///
         /// These hold at all times, with the occupancy of the same [`Snapshot`](crate::Snapshot):
         ///
-        /// - admitted = finished + abandoned + in flight, plus merged less split operations
+        /// - admitted = finished + abandoned + in flight, plus merges less splits
         /// - queued = admitted from queue + cancelled + expired + closed while waiting + waiting
         /// - rejected = saturated + expired + expired before queue + closed; a cancellation is not
         ///   a rejection

@@ -146,7 +146,7 @@ impl Word {
         self.0 & (HELD | ADMISSIONS << ADMITTED) == ADMISSIONS << ADMITTED
     }
 
-    /// The addend of the word's bits at the end of an operation.
+    /// The number added to the word's bits at the end of an operation.
     ///
     /// An operation that was [admitted by a word](Grant::is_by_word) adds it to whatever word is
     /// there, without reading that first. An operation that the gate admitted reads the word first,
@@ -176,7 +176,7 @@ impl Word {
         is_certain.then(|| (Word(self.0 + ONE_REJECTED), Refusal(self)))
     }
 
-    /// Does as [`reject_now`](Word::reject_now), only while the gate is
+    /// Rejects as [`reject_now`](Word::reject_now) does, but only while the gate is
     /// [restricted](crate::Gate::restrict).
     #[inline]
     #[must_use]
@@ -195,7 +195,7 @@ impl Word {
         self.reject_by(COMPLETE, request, waiting_room)
     }
 
-    /// Does as [`reject`](Word::reject), only while the gate is
+    /// Rejects as [`reject`](Word::reject) does, but only while the gate is
     /// [restricted](crate::Gate::restrict).
     #[inline]
     #[must_use]

@@ -16,7 +16,7 @@ use crate::walk::{self, Visit};
 /// It *pulls*: it reads each bulkhead when it is asked to, and adds no event handler. So an
 /// exported bulkhead costs a call nothing more, and gauges cannot drift from the truth.
 ///
-/// Cheap to clone; clones share everything. It keeps its bulkheads alive, as a clone of the
+/// Cheap to clone; clones share everything. It keeps its members alive, as a clone of the
 /// registry or the handle does.
 ///
 /// A registry is exported with all bulkheads and partitions that it has at the time of each
@@ -245,7 +245,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shows the labels of bulkheads that were added by handle, and the registries.
+/// Shows the labels of members that were added by handle, and the registries.
 impl fmt::Debug for Exporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sources = lock(&self.shared.sources).clone();

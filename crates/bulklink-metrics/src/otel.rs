@@ -39,7 +39,7 @@ impl Exporter {
     /// buckets, so beyond 86 bulkheads and partitions a view must raise the limit of the buckets,
     /// or drop them.
     ///
-    /// The instruments keep all exported bulkheads alive for as long as the meter's provider lives.
+    /// The instruments keep all exported members alive for as long as the meter's provider lives.
     /// Call this once for a meter. A bulkhead that is gone is not observed any more. If one with
     /// the same label is created later, its counters begin at zero, which is a reset. But if no
     /// collection comes in between, they go on from those of the old one: an SDK that exports

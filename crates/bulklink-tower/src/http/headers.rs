@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderName, Request};
 use crate::BulkheadLayer;
 
 /// The longest time that a request can ask for by default: as long as clients of language models
-/// wait for an answer unless a header limits that.
+/// wait for an answer unless they are configured otherwise.
 const LONGEST_TIME: Duration = Duration::from_secs(600);
 
 /// The longest keys that a [`KeyHeader`] reads by default, in bytes.

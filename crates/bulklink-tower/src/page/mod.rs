@@ -1,4 +1,4 @@
-//! A page of axum that shows bulkheads and their troubles: [`router`].
+//! A page of axum that shows bulkheads and their findings: [`router`].
 
 mod json;
 mod query;

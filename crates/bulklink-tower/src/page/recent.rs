@@ -2,7 +2,7 @@
 //!
 //! They are taken where the page is asked for, two for each bulkhead, and by no task. So the first
 //! page, and one after a pause, have no earlier figures, and say nothing about rates: figures since
-//! the start would show troubles that ended long ago.
+//! the start would show findings that were over long ago.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

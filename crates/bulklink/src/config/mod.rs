@@ -307,7 +307,7 @@ impl Config {
     }
 
     /// Checks that there are sections with these labels, which the program needs: to apply a
-    /// configuration without them would close their bulkheads.
+    /// configuration without them would close their bulkheads and partitions.
     ///
     /// Call it before [`Registry::apply`](crate::Registry::apply). A file that is missing, or half
     /// written, can be read as a configuration that lacks sections, or has none.

@@ -19,7 +19,7 @@ use crate::rejection::Identity;
 pub(crate) struct Ceilings {
     all: Vec<Entry>,
     made: u64,
-    /// The bulkhead's facts for rejections by the gate, while it is restricted.
+    /// The identity of the bulkhead, for rejections by the gate while it is restricted.
     identity: Option<Arc<Identity>>,
 }
 

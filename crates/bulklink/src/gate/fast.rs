@@ -40,7 +40,7 @@ impl FastPath {
         self.apply(|word| word.reject(request, waiting_room))
     }
 
-    /// Does as [`reject`](FastPath::reject), while the gate is restricted.
+    /// Rejects as [`reject`](FastPath::reject) does, while the gate is restricted.
     #[inline]
     pub(crate) fn reject_restricted(&self, request: &Request, waiting_room: u32) -> Option<Refusal> {
         let is_simple = request.is_simple();

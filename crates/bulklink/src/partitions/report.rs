@@ -83,8 +83,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     }
 
     /// Reports as [`capacity_report`](Partitions::capacity_report) does, but counts rates and waits
-    /// from `earlier` on, [sums](Partitions::sums) of these partitions: nothing that was over by
-    /// then is not reported. These rates are of all partitions together, with the limits of
+    /// from `earlier` on, [sums](Partitions::sums) of these partitions: nothing that was over
+    /// by then is reported. These rates are of all partitions together, with the limits of
     /// [each](Status::each), because each for itself keeps nothing of earlier times.
     #[must_use]
     pub fn capacity_report_since(&self, earlier: &Sums) -> CapacityReport {
