@@ -52,7 +52,7 @@ pub fn search<W: World>(name: &str, worlds: &[W::Start], extents: &[Extent]) {
     let depth = extra_depth(extents[0].depth);
     let mut search = Search::default();
     for start in worlds {
-        search.explore::<W>(start, &mut vec![], depth);
+        search.explore(start, &W::begin(start), &mut vec![], depth);
     }
     println!("{name}: {} scripts, {} inputs", search.scripts, search.inputs);
     if let Some(extent) = extents.iter().find(|extent| extent.depth == depth) {
@@ -78,18 +78,18 @@ struct Search {
 }
 
 impl Search {
-    /// Checks every input after `script`, each in a new world, then every longer script.
-    fn explore<W: World>(&mut self, start: &W::Start, script: &mut Vec<W::Input>, left: usize) {
-        let world = replay::<W>(start, script);
+    /// Checks every input in the world, which is the one after `script`, each in a new world, then
+    /// every longer script.
+    fn explore<W: World>(&mut self, start: &W::Start, world: &W, script: &mut Vec<W::Input>, left: usize) {
         let options = if left == 0 { world.last_options() } else { world.options() };
         for input in options {
             script.push(input);
             self.inputs += 1;
-            try_last::<W>(start, script);
+            let world = try_last::<W>(start, script);
             if left == 0 {
                 self.scripts += 1;
             } else {
-                self.explore::<W>(start, script, left - 1);
+                self.explore(start, &world, script, left - 1);
             }
             script.pop();
         }
@@ -105,11 +105,15 @@ fn replay<W: World>(start: &W::Start, script: &[W::Input]) -> W {
 }
 
 /// Replays all but the last input, then gives the last one and checks everything after it.
-fn try_last<W: World>(start: &W::Start, script: &[W::Input]) {
+fn try_last<W: World>(start: &W::Start, script: &[W::Input]) -> W {
     let (&last, before) = script.split_last().expect("a script has an input");
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| replay::<W>(start, before).check(last)));
-    if let Err(cause) = outcome {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        let mut world = replay::<W>(start, before);
+        world.check(last);
+        world
+    }));
+    outcome.unwrap_or_else(|cause| {
         eprintln!("in {start:?}\nafter {script:#?}");
-        panic::resume_unwind(cause);
-    }
+        panic::resume_unwind(cause)
+    })
 }
