@@ -40,6 +40,17 @@ fn the_level_leaves_room_for_the_next_call_of_the_first() {
     assert_eq!(server.state_for(2, 8, 20, 16).grant.level, Some(Level::from(5)), "the first is first");
 }
 
+/// Also if its part by the level is enough for its next call.
+#[test]
+fn free_units_below_the_level_are_kept_for_the_first_too() {
+    let mut server = Server::new();
+    assert_eq!(server.state_for(1, 0, 6, 0).grant.units, 6);
+    let reply = server.state_for(2, 0, 6, 5);
+    assert_eq!((reply.grant.units, reply.grant.level), (0, Some(Level::from(5))), "four are free, and no five");
+    server.state_for(1, 5, 6, 0);
+    assert_eq!(server.grants(), [(ProcessId::from(2), 5)]);
+}
+
 #[test]
 fn a_call_that_costs_more_than_the_limit_is_not_in_line() {
     let mut server = Server::new();
