@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Client;
 
+/// How many processes a contest has, unless a scene says otherwise.
+pub const PROCESSES: u32 = 4;
+
 /// How a limit is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
@@ -21,6 +24,8 @@ pub enum Kind {
     Broadcast,
     /// The same, but one waiter of each process asks again: as Redisson does it.
     Latch,
+    /// A token that goes round, with a message from each process to the next.
+    Message,
 }
 
 impl Kind {
@@ -32,6 +37,7 @@ impl Kind {
             Kind::Polling => "as HawkAPI",
             Kind::Broadcast => "broadcast, all retry",
             Kind::Latch => "as Redisson",
+            Kind::Message => "a bare message",
         }
     }
 
@@ -40,6 +46,7 @@ impl Kind {
     pub fn trips(self) -> &'static [&'static str] {
         match self {
             Kind::Polling => &["hlen", "hdel"],
+            Kind::Message => &["publish"],
             // Another server, which does not count them.
             Kind::Postgres => &[],
             Kind::Ours | Kind::Broadcast | Kind::Latch => &["evalsha"],

@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::now;
 use crate::record::{Client, Log, Record, Reply};
-use crate::scheme::{Broadcast, Ours, Permit, Polling, Refusal, Scheme};
+use crate::scheme::{Broadcast, Message, Ours, Permit, Polling, Refusal, Scheme};
 use crate::task::{Kind, Task};
 
 /// What the parent has said last.
@@ -46,6 +46,7 @@ pub fn run(task: Task) -> Result<()> {
             Kind::Polling => obey(Polling::connect(url, name, *limit).await?, task, orders).await,
             Kind::Broadcast => obey(Broadcast::connect(url, name, *limit, *ttl, true).await?, task, orders).await,
             Kind::Latch => obey(Broadcast::connect(url, name, *limit, *ttl, false).await?, task, orders).await,
+            Kind::Message => obey(Message::connect(&task).await?, task, orders).await,
         }
     })
 }

@@ -12,7 +12,7 @@ use bulklink_servers::{Connection, Proxy, Server};
 use super::{count, median, millis, ratio};
 use crate::crew::Crew;
 use crate::now;
-use crate::task::{Kind, Task};
+use crate::task::{Kind, PROCESSES, Task};
 use crate::witness::{Call, Nanos};
 
 /// The delay of the network, in each direction.
@@ -108,7 +108,7 @@ impl Arena {
             is_durable: false,
             file: PathBuf::new(),
         };
-        Plan { processes: 4, task }
+        Plan { processes: PROCESSES, task }
     }
 
     /// Runs a plan for a time, after a moment that is not counted.

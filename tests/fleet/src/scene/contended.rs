@@ -77,7 +77,7 @@ pub(super) fn hand_off(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
     let mut rows =
         vec![Row::new(GOAL, format!("p50, of an RTT of {trip:.2} ms"), ours, "ms").limit(Limit::AtMost(trip + 0.3))];
     rows.push(Row::new(GOAL, "tokens out of order", wrong, "").limit(Limit::AtMost(0.0)));
-    for kind in PEERS {
+    for kind in PEERS.into_iter().chain([Kind::Message]) {
         rows.push(Row::new(GOAL, "p50", ours, "ms").beside(play(kind, 1)?.0, kind.name()));
     }
     Ok(rows)

@@ -1,6 +1,7 @@
 //! Ways to share a limit, as a client sees them.
 
 mod broadcast;
+mod message;
 mod ours;
 mod polling;
 
@@ -12,6 +13,7 @@ use crate::record::Reply;
 use crate::witness::Nanos;
 
 pub use broadcast::Broadcast;
+pub use message::Message;
 pub use ours::Ours;
 pub use polling::Polling;
 
