@@ -23,13 +23,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // Limits apply to the wait: an admitted operation is never cancelled.
     let strict = Request::new().within(Duration::from_millis(1));
-    search.execute_with(strict, sleep(Duration::from_millis(30))).await?;
+    search.with(strict).execute(sleep(Duration::from_millis(30))).await?;
     println!("admitted immediately, then ran for 30 ms");
     Ok(())
 }
 
 async fn ask(search: &Bulkhead, how_long: &str, request: Request) {
-    match search.slot_with(request).await {
+    match search.with(request).slot().await {
         Ok(_slot) => println!("waiting {how_long}: admitted"),
         Err(rejection) => println!("waiting {how_long}: {}", rejection.reason()),
     }

@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, EventReceiver};
+use bulklink_tokio::{Bulkhead, EventFilter, EventReceiver};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build()?;
-    let log = tokio::spawn(write_log(payments.subscribe(1000)?));
+    let log = tokio::spawn(write_log(payments.handle().subscribe(EventFilter::ALL, 1000)?));
 
     let first = payments.submit(async { tokio::time::sleep(Duration::from_millis(5)).await })?;
     let second = payments.submit(async {})?;

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bulklink_tokio::{Bulkhead, Event, EventKind};
+use bulklink_tokio::{Bulkhead, Event, EventFilter, EventKind};
 
 #[derive(Default)]
 struct Metrics {
@@ -34,14 +34,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let metrics = Arc::new(Metrics::default());
     let counting = Arc::clone(&metrics);
     let handler = move |event: &Event| counting.count(event);
-    let added = payments.add_event_handler(handler);
+    let added = payments.handle().add_event_handler(EventFilter::ALL, handler);
 
     let slot = payments.slot().await?;
     if let Err(rejection) = payments.try_slot() {
         println!("{rejection}");
     }
     drop(slot);
-    payments.remove_event_handler(added);
+    payments.handle().remove_event_handler(added);
 
     let [admitted, rejected] = [&metrics.admitted, &metrics.rejected].map(|count| count.load(Ordering::Relaxed));
     println!("{admitted} admitted, {rejected} rejected");

@@ -48,7 +48,7 @@ mod tests {
     fn after_30_seconds_in_the_queue_the_forecast_is_yesterdays() -> Result<(), Box<dyn Error>> {
         let mut executor = Executor::new(FakeClock::new());
         let weather = Weather::new(executor.clock())?;
-        let _upstream_hangs = weather.upstream.try_slot_owned()?;
+        let _upstream_hangs = weather.upstream.owned().try_slot()?;
         let forecast = executor.spawn(async move { weather.forecast(async { "sunny".into() }).await });
 
         executor.advance(Duration::from_millis(29_999));

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, Event, EventKind};
+use bulklink_tokio::{Bulkhead, Event, EventFilter, EventKind};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
@@ -44,11 +44,11 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
             println!("bulkhead {}: the slot was taken back, at {COLLECT_WITHIN:?}", event.label);
         }
     };
-    database.add_event_handler(tell);
-    use_for_a_while(database.slot_owned().await?);
+    database.handle().add_event_handler(EventFilter::ALL, tell);
+    use_for_a_while(database.owned().slot().await?);
     let task = tokio::spawn({
         let database = database.clone();
-        async move { task(|| database.slot_owned()).await.map(drop) }
+        async move { task(|| database.owned().slot()).await.map(drop) }
     });
     sleep(USED + COLLECT_WITHIN / 2).await;
     // What a dashboard shows meanwhile.

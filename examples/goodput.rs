@@ -77,7 +77,7 @@ async fn run(upstream: &Arc<Upstream>, time: Duration, ask: Ask, seconds: u32) -
         sleep_until(due).await;
         let (bulkhead, upstream, deadline) = (bulkhead.clone(), Arc::clone(upstream), due + time);
         calls.spawn(async move {
-            let call = bulkhead.execute_with(ask(deadline), timeout_at(deadline, upstream.call()));
+            let call = bulkhead.with(ask(deadline)).execute(timeout_at(deadline, upstream.call()));
             match call.await {
                 Err(_rejected) => 2,
                 Ok(Err(_too_late)) => 1,

@@ -16,19 +16,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .build()?;
 
     // Ann's slot is in use all the time. Bob is not affected.
-    let ann = tenants.slot("ann").await?;
-    if let Err(rejection) = tenants.execute("ann", async { "report" }).await {
+    let ann = tenants.key("ann").slot().await?;
+    if let Err(rejection) = tenants.key("ann").execute(async { "report" }).await {
         println!("ann: {}", rejection.reason());
     }
-    println!("bob: {}", tenants.execute("bob", async { "report" }).await?);
+    println!("bob: {}", tenants.key("bob").execute(async { "report" }).await?);
 
     // A third tenant evicts the longest idle partition. None is idle here, so the call is rejected.
-    let bob = tenants.slot("bob").await?;
-    if let Err(rejection) = tenants.try_slot("eve") {
+    let bob = tenants.key("bob").slot().await?;
+    if let Err(rejection) = tenants.key("eve").try_slot() {
         println!("{rejection}");
     }
     drop(bob);
-    println!("eve: {}", tenants.execute("eve", async { "report" }).await?);
+    println!("eve: {}", tenants.key("eve").execute(async { "report" }).await?);
     drop(ann);
 
     // Keys are shown nowhere: not here, not in errors, not in events.

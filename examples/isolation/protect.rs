@@ -40,7 +40,7 @@ impl Forwarding {
     /// Acquires a slot, or nothing without bulkheads: the only difference between the phases.
     async fn slot(&self) -> Result<Option<OwnedSlot>, Rejection> {
         match &self.bulkhead {
-            Some(bulkhead) => bulkhead.slot_owned().await.map(Some),
+            Some(bulkhead) => bulkhead.owned().slot().await.map(Some),
             None => Ok(None),
         }
     }

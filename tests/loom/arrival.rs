@@ -12,7 +12,7 @@ use crate::model::{model, on_a_thread};
 #[test]
 fn a_new_call_gets_the_slot_or_is_woken() {
     let queued = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let release = thread::spawn(move || drop(held));
         drop(block_on(bulkhead.slot()).unwrap());
         release.join().unwrap();
@@ -57,7 +57,7 @@ fn three_callers_share_one_slot_one_after_the_other() {
 #[test]
 fn try_slot_does_not_overtake_a_waiter() {
     model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let first = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         assert_eq!(bulkhead.try_slot().unwrap_err().reason(), Reason::Saturated);
@@ -69,7 +69,7 @@ fn try_slot_does_not_overtake_a_waiter() {
 #[test]
 fn a_new_call_queues_behind_a_waiter() {
     model(1, 2).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let first = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         let second = Call::new(bulkhead).queued();
@@ -84,7 +84,7 @@ fn a_new_call_queues_behind_a_waiter() {
 #[test]
 fn a_small_new_call_does_not_overtake_a_large_waiter() {
     model(2, 1).explore(|bulkhead| {
-        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let (one, other) = (bulkhead.owned().try_slot().unwrap(), bulkhead.owned().try_slot().unwrap());
         let large = Call::with(bulkhead, Request::new().cost(2)).queued();
         let release = thread::spawn(move || {
             drop(one);

@@ -8,7 +8,7 @@ use crate::model::{model, on_a_thread};
 #[test]
 fn a_release_wakes_a_thread_that_goes_to_sleep() {
     let outcomes = model(1, 1).explore(|bulkhead| {
-        let running = bulkhead.try_slot_owned().unwrap();
+        let running = bulkhead.owned().try_slot().unwrap();
         let blocked = on_a_thread(bulkhead, |bulkhead| drop(bulkhead.blocking_slot().expect("there is room to wait")));
         drop(running);
         blocked.join().unwrap();
@@ -20,9 +20,9 @@ fn a_release_wakes_a_thread_that_goes_to_sleep() {
 #[test]
 fn closing_wakes_a_thread_that_goes_to_sleep() {
     let outcomes = model(1, 1).explore(|bulkhead| {
-        let running = bulkhead.try_slot_owned().unwrap();
+        let running = bulkhead.owned().try_slot().unwrap();
         let blocked = on_a_thread(bulkhead, move |bulkhead| {
-            bulkhead.blocking_slot_owned().expect_err("the slot is not released").reason()
+            bulkhead.owned().blocking_slot().expect_err("the slot is not released").reason()
         });
         bulkhead.close();
         assert_eq!(blocked.join().unwrap(), Reason::Closed);
@@ -36,7 +36,7 @@ fn closing_wakes_a_thread_that_goes_to_sleep() {
 #[test]
 fn a_dropped_waiter_passes_its_slot_to_a_blocking_thread() {
     let outcomes = model(1, 2).explore(|bulkhead| {
-        let running = bulkhead.try_slot_owned().unwrap();
+        let running = bulkhead.owned().try_slot().unwrap();
         let task = Call::with(bulkhead, Request::new()).queued();
         let blocked = on_a_thread(bulkhead, |bulkhead| drop(bulkhead.blocking_slot().expect("there is room to wait")));
         drop(running);

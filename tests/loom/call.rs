@@ -59,7 +59,7 @@ impl Call {
     }
 
     pub(crate) fn with(bulkhead: &TestBulkhead, request: Request<Instant>) -> Self {
-        Call { future: bulkhead.slot_owned_with(request), waker: CountingWaker::default() }
+        Call { future: bulkhead.with(request).slot(), waker: CountingWaker::default() }
     }
 
     /// Polls the call, which must wait.

@@ -21,19 +21,19 @@ fn use_two_slots(bulkhead: &TestBulkhead) {
 fn the_word_never_passes_a_ceiling() {
     let admitted = model(2, 0).preemptions_if_fast(2).explore(|bulkhead| {
         use_two_slots(bulkhead);
-        let ceiling = bulkhead.ceiling("loom");
-        let held = bulkhead.try_slot_owned().unwrap();
-        let other = on_a_thread(bulkhead, |bulkhead| bulkhead.try_slot_owned().ok());
+        let ceiling = bulkhead.handle().ceiling("loom");
+        let held = bulkhead.owned().try_slot().unwrap();
+        let other = on_a_thread(bulkhead, |bulkhead| bulkhead.owned().try_slot().ok());
         let release = thread::spawn(move || drop(held));
         ceiling.set(1);
-        let mine = bulkhead.try_slot_owned().ok();
+        let mine = bulkhead.owned().try_slot().ok();
         let other = other.join().unwrap();
         release.join().unwrap();
         check_identities(&bulkhead.status());
         let admitted = (mine.is_some(), other.is_some());
         assert_ne!(admitted, (true, true), "two run under a ceiling of one");
         drop((mine, other));
-        assert_eq!(bulkhead.free(), 1);
+        assert_eq!(bulkhead.status().free(), 1);
         admitted
     });
     assert_eq!(admitted, BTreeSet::from([(false, false), (false, true), (true, false)]));
@@ -43,7 +43,7 @@ fn the_word_never_passes_a_ceiling() {
 fn a_call_that_meets_the_lifting_of_a_ceiling_is_admitted() {
     let waited = model(1, 1).explore(|bulkhead| {
         use_a_slot(bulkhead);
-        let ceiling = bulkhead.ceiling("loom");
+        let ceiling = bulkhead.handle().ceiling("loom");
         ceiling.set(0);
         let lift = thread::spawn(move || drop(ceiling));
         drop(block_on(bulkhead.slot()).unwrap());
@@ -56,9 +56,9 @@ fn a_call_that_meets_the_lifting_of_a_ceiling_is_admitted() {
 #[test]
 fn a_slot_released_while_a_ceiling_falls_is_passed_on_or_kept() {
     let passed_on = model(2, 1).explore(|bulkhead| {
-        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let (one, other) = (bulkhead.owned().try_slot().unwrap(), bulkhead.owned().try_slot().unwrap());
         let call = Call::new(bulkhead).queued();
-        let ceiling = bulkhead.ceiling("loom");
+        let ceiling = bulkhead.handle().ceiling("loom");
         let release = thread::spawn(move || drop(one));
         ceiling.set(1);
         release.join().unwrap();
@@ -77,7 +77,7 @@ fn a_slot_released_while_a_ceiling_falls_is_passed_on_or_kept() {
 #[test]
 fn of_two_ceilings_set_at_once_the_least_counts() {
     model(3, 0).explore(|bulkhead| {
-        let ceilings = [(); 2].map(|()| bulkhead.ceiling("loom"));
+        let ceilings = [(); 2].map(|()| bulkhead.handle().ceiling("loom"));
         let [one, other] = ceilings;
         let set = thread::spawn(move || {
             one.set(1);
@@ -85,11 +85,11 @@ fn of_two_ceilings_set_at_once_the_least_counts() {
         });
         other.set(2);
         let one = set.join().unwrap();
-        assert_eq!(bulkhead.free(), 1);
+        assert_eq!(bulkhead.status().free(), 1);
         let drop_it = thread::spawn(move || drop(one));
         other.set(0);
         drop_it.join().unwrap();
-        assert_eq!(bulkhead.free(), 0);
+        assert_eq!(bulkhead.status().free(), 0);
     });
 }
 
@@ -98,8 +98,8 @@ fn of_two_ceilings_set_at_once_the_least_counts() {
 fn a_rejection_that_meets_a_ceiling_says_what_it_allows() {
     let told = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
         use_two_slots(bulkhead);
-        let held = bulkhead.try_slot_owned().unwrap();
-        let ceiling = bulkhead.ceiling("loom");
+        let held = bulkhead.owned().try_slot().unwrap();
+        let ceiling = bulkhead.handle().ceiling("loom");
         let set = thread::spawn(move || {
             ceiling.set(1);
             ceiling
@@ -120,7 +120,7 @@ fn a_rejection_that_meets_a_ceiling_says_what_it_allows() {
 #[test]
 fn closing_wins_over_a_ceiling() {
     model(1, 1).preemptions_if_fast(3).explore(|bulkhead| {
-        let ceiling = bulkhead.ceiling("loom");
+        let ceiling = bulkhead.handle().ceiling("loom");
         ceiling.set(0);
         let call = Call::new(bulkhead).queued();
         let set = thread::spawn(move || {
@@ -141,9 +141,9 @@ fn closing_wins_over_a_ceiling() {
 fn a_look_misses_no_call_that_is_rejected() {
     let woken = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {
         use_two_slots(bulkhead);
-        let ceiling = bulkhead.ceiling("loom");
+        let ceiling = bulkhead.handle().ceiling("loom");
         ceiling.set(1);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         ceiling.look(EventFilter::NONE, Waker::noop());
         let other = on_a_thread(bulkhead, |bulkhead| bulkhead.try_slot().is_err());
         let wakes = Arc::new(Wakes::default());
@@ -161,9 +161,9 @@ fn a_look_misses_no_call_that_is_rejected() {
 fn a_look_misses_no_call_that_waits_and_no_slot_that_is_released() {
     let woken = model(2, 1).explore(|bulkhead| {
         use_two_slots(bulkhead);
-        let ceiling = bulkhead.ceiling("loom");
+        let ceiling = bulkhead.handle().ceiling("loom");
         ceiling.set(1);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         ceiling.look(EventFilter::NONE, Waker::noop());
         let other = on_a_thread(bulkhead, |bulkhead| Call::new(bulkhead).queued());
         let wakes = Arc::new(Wakes::default());

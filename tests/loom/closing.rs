@@ -12,7 +12,7 @@ use crate::model::{model, on_a_thread};
 #[test]
 fn a_call_that_arrives_during_the_close_is_rejected() {
     let outcomes = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
         assert_eq!(block_on(bulkhead.slot()).unwrap_err().reason(), Reason::Closed);
         assert!(close.join().unwrap());
@@ -41,7 +41,7 @@ fn a_free_slot_is_taken_only_before_the_close() {
 #[test]
 fn no_slot_is_granted_after_the_close() {
     model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let end = on_a_thread(bulkhead, move |bulkhead| {
             bulkhead.close();
             drop(held);
@@ -55,7 +55,7 @@ fn no_slot_is_granted_after_the_close() {
 #[test]
 fn a_waiter_is_granted_the_slot_or_rejected_not_both() {
     let granted = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         assert!(bulkhead.close());
@@ -70,7 +70,7 @@ fn a_waiter_is_granted_the_slot_or_rejected_not_both() {
 #[test]
 fn only_one_of_two_closes_takes_effect() {
     model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
         let (one, other) = (bulkhead.close(), close.join().unwrap());
@@ -83,12 +83,12 @@ fn only_one_of_two_closes_takes_effect() {
 #[test]
 fn a_task_that_begins_to_wait_sees_the_end() {
     model(1, 0).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let end = on_a_thread(bulkhead, move |bulkhead| {
             bulkhead.close();
             drop(held);
         });
-        block_on(bulkhead.closed());
+        block_on(bulkhead.handle().closed());
         assert!(bulkhead.status().is_drained());
         end.join().unwrap();
     });
@@ -98,7 +98,7 @@ fn a_task_that_begins_to_wait_sees_the_end() {
 fn an_idle_bulkhead_is_drained_immediately() {
     model(1, 0).explore(|bulkhead| {
         let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
-        block_on(bulkhead.closed());
+        block_on(bulkhead.handle().closed());
         assert!(close.join().unwrap());
     });
 }
@@ -106,9 +106,9 @@ fn an_idle_bulkhead_is_drained_immediately() {
 #[test]
 fn the_drain_ends_with_an_uncollected_slot() {
     let outcomes = model(1, 1).explore(|bulkhead| {
-        let (waker, mut closed) = (CountingWaker::default(), bulkhead.closed());
+        let (waker, mut closed) = (CountingWaker::default(), bulkhead.handle().closed());
         assert!(waker.poll(&mut closed).is_pending());
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         bulkhead.close();
@@ -125,7 +125,7 @@ fn the_drain_ends_with_an_uncollected_slot() {
 #[test]
 fn the_drain_ends_with_the_last_of_two_slots() {
     model(2, 0).preemptions_if_fast(1).explore(|bulkhead| {
-        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let (one, other) = (bulkhead.owned().try_slot().unwrap(), bulkhead.owned().try_slot().unwrap());
         let first = thread::spawn(move || drop(one));
         let second = thread::spawn(move || drop(other));
         block_on(bulkhead.close_and_wait());
@@ -138,9 +138,9 @@ fn the_drain_ends_with_the_last_of_two_slots() {
 #[test]
 fn a_dropped_wait_for_the_drain_does_not_affect_another() {
     model(1, 0).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let wakers: [CountingWaker; 3] = Default::default();
-        let [mut first, mut leaves, mut last] = [(); 3].map(|()| bulkhead.closed());
+        let [mut first, mut leaves, mut last] = [(); 3].map(|()| bulkhead.handle().closed());
         for (waker, closed) in wakers.iter().zip([&mut first, &mut leaves, &mut last]) {
             assert!(waker.poll(closed).is_pending());
         }

@@ -27,7 +27,7 @@ fn late_answer(call: &mut Call) -> Result<OwnedSlot, Reason> {
 #[test]
 fn a_waiter_expires_or_is_admitted_but_not_both() {
     let served = model(1, 1).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let mut call = limited(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         clock.set(LIMIT);
@@ -46,7 +46,7 @@ fn a_waiter_expires_or_is_admitted_but_not_both() {
 #[test]
 fn a_waiter_gets_no_slot_released_after_its_deadline() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let mut call = limited(bulkhead).queued();
         clock.set(LIMIT);
         let release = thread::spawn(move || drop(held));
@@ -58,7 +58,7 @@ fn a_waiter_gets_no_slot_released_after_its_deadline() {
 #[test]
 fn a_slot_too_late_for_one_waiter_serves_the_next() {
     let served = model(1, 2).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let (mut first, second) = (limited(bulkhead).queued(), Call::new(bulkhead).queued());
         let release = thread::spawn(move || drop(held));
         clock.set(LIMIT);
@@ -77,7 +77,7 @@ fn a_slot_too_late_for_one_waiter_serves_the_next() {
 fn two_waiters_that_are_late_together_are_both_rejected() {
     // The one that is polled first expires both, and must wake the other.
     model(1, 2).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let (mut first, mut second) = (limited(bulkhead).queued(), limited(bulkhead).queued());
         clock.set(LIMIT);
         let other = thread::spawn(move || {
@@ -94,7 +94,7 @@ fn two_waiters_that_are_late_together_are_both_rejected() {
 #[test]
 fn a_late_waiter_takes_no_place_from_a_new_call() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let mut late = limited(bulkhead).queued();
         clock.set(LIMIT);
         let other = thread::spawn(move || {
@@ -111,7 +111,7 @@ fn a_late_waiter_takes_no_place_from_a_new_call() {
 #[test]
 fn a_late_waiter_expires_even_during_the_close() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let mut late = limited(bulkhead).queued();
         clock.set(LIMIT);
         let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
@@ -125,7 +125,7 @@ fn a_late_waiter_expires_even_during_the_close() {
 #[test]
 fn a_late_waiter_that_is_dropped_is_counted_once() {
     let counts = model(1, 2).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let (late, next) = (limited(bulkhead).queued(), Call::new(bulkhead).queued());
         let release = on_a_thread(clock, move |clock| {
             clock.set(LIMIT);
@@ -150,7 +150,7 @@ fn whole() -> Request<Instant> {
 fn a_slot_with_a_deadline_is_released_beside_the_fast_path() {
     let late = model(2, 0).explore_in_time(|bulkhead, clock| {
         drop([bulkhead.try_slot().unwrap(), bulkhead.try_slot().unwrap()]);
-        let held = bulkhead.try_slot_owned_with(whole()).unwrap();
+        let held = bulkhead.with(whole()).try_slot().unwrap();
         let release = thread::spawn(move || drop(held));
         let other = on_a_thread(bulkhead, |bulkhead| drop(bulkhead.try_slot().unwrap()));
         clock.set(2 * LIMIT + 1);
@@ -165,7 +165,7 @@ fn a_slot_with_a_deadline_is_released_beside_the_fast_path() {
 #[test]
 fn a_call_with_a_deadline_expires_early_or_is_admitted() {
     let outcomes = model(1, 1).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let mut call = Call::with(bulkhead, whole()).queued();
         let release = thread::spawn(move || drop(held));
         clock.set(LIMIT);

@@ -102,7 +102,7 @@ impl Background {
 type Call = OwnedSlotFuture<Background>;
 
 fn queued(bulkhead: &Bulkhead<Background>, limit: u64) -> Call {
-    let mut call = bulkhead.slot_owned_with(Request::new().within(Duration::from_nanos(limit)));
+    let mut call = bulkhead.within(Duration::from_nanos(limit)).slot();
     assert!(Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending());
     call
 }
@@ -202,16 +202,16 @@ fn a_partition_has_a_driver_only_while_a_call_waits() {
         let tenants: Partitions<u8, _> = builder.max_partitions(1).build().unwrap();
         let limit = |nanos| Request::new().within(Duration::from_nanos(nanos));
         let wait = || {
-            let mut call = tenants.slot_with(&1, limit(FAR));
+            let mut call = tenants.key(&1).with(limit(FAR)).slot();
             assert!(Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending());
             call
         };
-        let running = tenants.try_slot(&1).unwrap();
+        let running = tenants.key(&1).try_slot().unwrap();
         drop(wait());
         let mut task = background.driver();
         task.poll();
         let ended = thread::spawn(move || drop(running));
-        let next = tenants.try_slot(&1).ok().map(|slot| (slot, wait()));
+        let next = tenants.key(&1).try_slot().ok().map(|slot| (slot, wait()));
         ended.join().unwrap();
         task.settle();
         let drivers = background.spawned.lock().unwrap().len();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bulklink::{Bulkhead, Event, EventKind, TryRecvError};
+use bulklink::{Bulkhead, Event, EventFilter, EventKind, TryRecvError};
 use loom::future::block_on;
 use loom::thread;
 
@@ -19,7 +19,7 @@ fn numbers(events: &[Event]) -> Vec<u64> {
 #[test]
 fn a_receiver_that_begins_to_wait_misses_no_event() {
     model(1, 0).explore(|bulkhead| {
-        let mut events = bulkhead.subscribe(2).unwrap();
+        let mut events = bulkhead.handle().subscribe(EventFilter::ALL, 2).unwrap();
         let other = on_a_thread(bulkhead, use_a_slot);
         let received = [(); 2].map(|()| block_on(events.recv()).unwrap());
         other.join().unwrap();
@@ -32,8 +32,8 @@ fn a_receiver_that_begins_to_wait_misses_no_event() {
 fn a_task_that_begins_to_wait_sees_the_end() {
     model(1, 0).preemptions_if_fast(3).explore_in_time(|_, clock| {
         let other = Bulkhead::builder_on(clock.clone(), "other").parallelism(1).build().unwrap();
-        let mut events = other.subscribe(2).unwrap();
-        let end = thread::spawn(move || drop(other.try_slot_owned().unwrap()));
+        let mut events = other.handle().subscribe(EventFilter::ALL, 2).unwrap();
+        let end = thread::spawn(move || drop(other.owned().try_slot().unwrap()));
         assert_eq!([(); 2].map(|()| block_on(events.recv()).unwrap().number), [1, 2]);
         assert_eq!(block_on(events.recv()), None);
         end.join().unwrap();
@@ -43,7 +43,7 @@ fn a_task_that_begins_to_wait_sees_the_end() {
 #[test]
 fn every_event_is_received_or_counted_as_dropped() {
     let dropped = model(2, 0).preemptions(2).explore(|bulkhead| {
-        let mut events = bulkhead.subscribe(1).unwrap();
+        let mut events = bulkhead.handle().subscribe(EventFilter::ALL, 1).unwrap();
         let others = [(); 2].map(|()| on_a_thread(bulkhead, use_a_slot));
         let mut received = vec![block_on(events.recv()).unwrap()];
         for other in others {
@@ -60,12 +60,12 @@ fn every_event_is_received_or_counted_as_dropped() {
 #[test]
 fn a_receiver_dropped_during_a_delivery_leaves_no_handler() {
     let next = model(1, 0).explore(|bulkhead| {
-        let events = bulkhead.subscribe(1).unwrap();
+        let events = bulkhead.handle().subscribe(EventFilter::ALL, 1).unwrap();
         let other = on_a_thread(bulkhead, use_a_slot);
         drop(events);
         other.join().unwrap();
         drop(bulkhead.try_slot().unwrap());
-        let mut later = bulkhead.subscribe(2).unwrap();
+        let mut later = bulkhead.handle().subscribe(EventFilter::ALL, 2).unwrap();
         drop(bulkhead.try_slot().unwrap());
         later.try_recv().unwrap().number
     });
@@ -76,8 +76,8 @@ fn a_receiver_dropped_during_a_delivery_leaves_no_handler() {
 fn bulkhead_and_receiver_can_be_dropped_at_the_same_time() {
     model(1, 0).explore_in_time(|_, clock| {
         let other = Bulkhead::builder_on(clock.clone(), "other").parallelism(1).build().unwrap();
-        let events = other.subscribe(1).unwrap();
-        let end = thread::spawn(move || drop(other.try_slot_owned().unwrap()));
+        let events = other.handle().subscribe(EventFilter::ALL, 1).unwrap();
+        let end = thread::spawn(move || drop(other.owned().try_slot().unwrap()));
         drop(events);
         end.join().unwrap();
     });

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bulklink::{Event, EventKind};
+use bulklink::{Event, EventFilter, EventKind};
 use loom::thread;
 
 use crate::call::Call;
@@ -35,7 +35,7 @@ fn an_added_handler_gets_all_events_that_follow() {
 #[test]
 fn a_new_handler_gets_both_handover_events_or_none() {
     let counts = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let recorder = Recorder::new();
         let release = thread::spawn(move || drop(held));
@@ -93,8 +93,8 @@ fn a_handler_may_use_the_bulkhead_in_any_interleaving() {
             let bulkhead = bulkhead.clone();
             move |event: &Event| assert!(bulkhead.status().totals.admitted >= u64::from(event.kind != Queued))
         };
-        let added = bulkhead.add_event_handler(asking);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let added = bulkhead.handle().add_event_handler(EventFilter::ALL, asking);
+        let held = bulkhead.owned().try_slot().unwrap();
         let release = thread::spawn(move || drop(held));
         let mut call = Call::new(bulkhead);
         let found = call.poll();
@@ -103,7 +103,7 @@ fn a_handler_may_use_the_bulkhead_in_any_interleaving() {
             drop(call.granted());
         }
         drop(found);
-        assert!(bulkhead.remove_event_handler(added));
+        assert!(bulkhead.handle().remove_event_handler(added));
     });
 }
 
@@ -114,7 +114,7 @@ fn a_thread_that_waits_for_its_events_takes_over_or_goes_on() {
         bulkhead.close();
         let delivered = Arc::new(std::sync::Mutex::new(vec![]));
         let log = Arc::clone(&delivered);
-        let added = bulkhead.add_event_handler(move |event| {
+        let added = bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| {
             // Reading the clock lets another thread go on.
             let _ = event.at();
             log.lock().unwrap().push((event.number, thread::current().id()));
@@ -124,7 +124,7 @@ fn a_thread_that_waits_for_its_events_takes_over_or_goes_on() {
         for other in threads {
             other.join().unwrap();
         }
-        bulkhead.remove_event_handler(added);
+        bulkhead.handle().remove_event_handler(added);
         let delivered = delivered.lock().unwrap();
         assert!(delivered.iter().map(|&(number, _)| number).eq(1..=4), "each once, in order");
         let this = thread::current().id();

@@ -121,7 +121,7 @@ fn a_holder_of_a_slot_sees_the_previous_holders_writes() {
 fn after_shrinking_no_call_is_admitted_until_slots_are_released() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
-        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let (one, other) = (bulkhead.owned().try_slot().unwrap(), bulkhead.owned().try_slot().unwrap());
         let release = thread::spawn(move || drop(one));
         bulkhead.resize(1).unwrap();
         assert!(bulkhead.try_slot().is_err(), "one slot is still in use");
@@ -137,7 +137,7 @@ fn a_resize_ends_admissions_on_the_old_capacity() {
     let outcomes = model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let held = bulkhead.try_slot().unwrap();
-        let other = on_a_thread(bulkhead, |bulkhead| bulkhead.try_slot_owned().is_ok());
+        let other = on_a_thread(bulkhead, |bulkhead| bulkhead.owned().try_slot().is_ok());
         bulkhead.resize(1).unwrap();
         let in_flight = bulkhead.status().in_flight;
         let admitted = other.join().unwrap();
@@ -171,7 +171,7 @@ fn closing_ends_admissions_by_the_word() {
 fn the_queue_takes_the_word_away_and_gives_it_back() {
     model(1, 1).explore(|bulkhead| {
         warm(bulkhead, 1);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let release = thread::spawn(move || drop(held));
         let mut call = Call::new(bulkhead);
         match call.poll() {
@@ -191,7 +191,7 @@ fn the_queue_takes_the_word_away_and_gives_it_back() {
 #[test]
 fn the_word_rejects_only_while_the_waiting_room_is_full() {
     let outcomes = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let first = Call::new(bulkhead).queued();
         let leave = thread::spawn(move || drop(first));
         let mut second = Call::new(bulkhead);
@@ -257,7 +257,7 @@ fn a_heavy_request_holds_the_word_until_it_is_released() {
     model(2, 0).explore(|bulkhead| {
         warm(bulkhead, 2);
         let other = on_a_thread(bulkhead, |bulkhead| {
-            let heavy = bulkhead.try_slot_with(Request::new().cost(2));
+            let heavy = bulkhead.with(Request::new().cost(2)).try_slot();
             if heavy.is_ok() {
                 assert!(bulkhead.try_slot().is_err(), "both units are taken");
             }
@@ -271,7 +271,7 @@ fn a_heavy_request_holds_the_word_until_it_is_released() {
 fn no_call_overtakes_a_waiter_by_the_word() {
     model(1, 1).explore(|bulkhead| {
         warm(bulkhead, 1);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let pass = on_a_thread(bulkhead, |bulkhead| bulkhead.try_slot().is_ok());
         drop(held);
@@ -285,7 +285,7 @@ fn no_call_overtakes_a_waiter_by_the_word() {
 fn a_slot_released_during_a_cancel_returns_to_the_word() {
     let outcomes = model(1, 1).explore(|bulkhead| {
         warm(bulkhead, 1);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let leave = thread::spawn(move || drop(call));
         drop(held);
@@ -307,7 +307,7 @@ fn holders_by_lock_and_by_word_see_each_others_writes() {
         let work = {
             let entries = Arc::clone(&entries);
             move |bulkhead: &TestBulkhead, request| {
-                let admitted = bulkhead.try_slot_with(request).ok().map(|_slot| {
+                let admitted = bulkhead.with(request).try_slot().ok().map(|_slot| {
                     let before = entries.load(Ordering::Relaxed);
                     entries.store(before + 1, Ordering::Relaxed);
                 });

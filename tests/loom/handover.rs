@@ -12,7 +12,7 @@ const EITHER: [(u64, u64); 2] = [(0, 1), (1, 0)];
 #[test]
 fn a_slot_granted_to_a_dropped_call_is_not_lost() {
     let outcomes = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         drop(call);
@@ -25,7 +25,7 @@ fn a_slot_granted_to_a_dropped_call_is_not_lost() {
 #[test]
 fn the_next_waiter_gets_a_dropped_calls_slot() {
     let outcomes = model(1, 2).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let [first, second] = Call::queue(bulkhead);
         let release = thread::spawn(move || drop(held));
         drop(first);
@@ -39,7 +39,7 @@ fn the_next_waiter_gets_a_dropped_calls_slot() {
 #[test]
 fn a_new_call_is_admitted_behind_a_dropped_waiter() {
     let outcomes = model(1, 2).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let first = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         let leave = thread::spawn(move || drop(first));

@@ -174,7 +174,7 @@ fn check_settled(bulkhead: &TestBulkhead) {
         (0, status.written_off, 0, 0),
         "an operation or a waiter is left"
     );
-    assert_eq!(bulkhead.handler_panics(), 0);
+    assert_eq!(bulkhead.status().handler_panics, 0);
     if !status.is_closed {
         let slots: Vec<_> = (0..status.limits.capacity).map(|_| bulkhead.try_slot()).collect();
         assert!(slots.iter().all(Result::is_ok), "a slot was lost");

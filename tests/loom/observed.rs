@@ -30,7 +30,7 @@ fn a_call_dropped_during_a_handover_is_reported_once() {
     // With a handler, the call is cancelled in two steps with a reading of the clock between them,
     // where the hand-over may happen.
     let outcomes = model(1, 2).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let [first, second] = Call::queue(bulkhead);
         let recorder = Recorder::attached(bulkhead);
         let release = thread::spawn(move || drop(held));
@@ -53,7 +53,7 @@ fn a_call_dropped_during_a_handover_is_reported_once() {
 #[test]
 fn growing_past_the_event_batch_reports_all() {
     model(1, 3).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let calls = Call::queue::<3>(bulkhead);
         let recorder = Recorder::attached(bulkhead);
         let release = thread::spawn(move || drop(held));
@@ -71,7 +71,7 @@ fn growing_past_the_event_batch_reports_all() {
 #[test]
 fn closing_reports_every_waiter_and_the_drain() {
     let outcomes = model(1, 2).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let calls = Call::queue::<2>(bulkhead);
         let recorder = Recorder::attached(bulkhead);
         let release = thread::spawn(move || drop(held));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Waker};
 
-use bulklink::{Event, Partitions, Reason, Rejection, Request};
+use bulklink::{Event, EventFilter, Partitions, Reason, Rejection, Request};
 use loom::future::block_on;
 use loom::thread;
 
@@ -57,9 +57,9 @@ fn check_settled(partitions: &TestPartitions, max_partitions: usize) {
     let kept = totals.created - totals.evicted - totals.discarded;
     assert!(status.partitions as u64 == kept || (status.is_closed && status.partitions == 0));
     assert!(status.peak_partitions <= max_partitions);
-    assert_eq!([ANN, BOB].iter().filter(|key| partitions.handle(*key).is_some()).count(), status.partitions);
+    assert_eq!([ANN, BOB].iter().filter(|key| partitions.partition(*key).is_some()).count(), status.partitions);
     if !status.is_closed {
-        drop(partitions.try_slot(&ANN).expect("all calls have left"));
+        drop(partitions.key(&ANN).try_slot().expect("all calls have left"));
     }
 }
 
@@ -74,14 +74,14 @@ fn outcome<T>(answer: Result<T, Rejection>) -> &'static str {
 }
 
 fn try_once(partitions: &TestPartitions, key: u8) -> &'static str {
-    outcome(partitions.try_slot(&key))
+    outcome(partitions.key(&key).try_slot())
 }
 
 #[test]
 fn two_first_calls_for_one_key_make_one_partition() {
     let outcomes = explore(2, |partitions| {
-        let other = on_a_thread(partitions, |partitions| partitions.try_slot(&ANN));
-        let slots = [partitions.try_slot(&ANN), other.join().unwrap()];
+        let other = on_a_thread(partitions, |partitions| partitions.key(&ANN).try_slot());
+        let slots = [partitions.key(&ANN).try_slot(), other.join().unwrap()];
         assert_eq!(partitions.status().totals.created, 1);
         slots.map(outcome)
     });
@@ -116,11 +116,11 @@ fn two_keys_take_turns_if_one_partition_is_allowed() {
 #[test]
 fn a_partition_that_is_entered_is_not_evicted() {
     let outcomes = explore(1, |partitions| {
-        drop(partitions.try_slot(&ANN).unwrap());
+        drop(partitions.key(&ANN).try_slot().unwrap());
         let other = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
-        let again = partitions.try_slot(&ANN);
+        let again = partitions.key(&ANN).try_slot();
         let seen =
-            again.is_ok().then(|| partitions.handle(&ANN).expect("a call keeps its partition").status().in_flight);
+            again.is_ok().then(|| partitions.partition(&ANN).expect("a call keeps its partition").status().in_flight);
         assert!(seen.is_none_or(|in_flight| in_flight == 1));
         [outcome(again), other.join().unwrap()]
     });
@@ -131,10 +131,10 @@ fn a_partition_that_is_entered_is_not_evicted() {
 #[test]
 fn a_partition_that_is_entered_is_not_discarded() {
     let outcomes = explore(1, |partitions| {
-        drop(partitions.try_slot(&ANN).unwrap());
+        drop(partitions.key(&ANN).try_slot().unwrap());
         let discard = on_a_thread(partitions, |partitions| partitions.discard(&ANN));
-        let entered = partitions.try_slot(&ANN).expect("the partition has room in both orders");
-        assert_eq!(partitions.handle(&ANN).expect("the partition is in use").status().in_flight, 1);
+        let entered = partitions.key(&ANN).try_slot().expect("the partition has room in both orders");
+        assert_eq!(partitions.partition(&ANN).expect("the partition is in use").status().in_flight, 1);
         drop(entered);
         discard.join().unwrap()
     });
@@ -145,7 +145,7 @@ fn a_partition_that_is_entered_is_not_discarded() {
 fn a_partition_is_created_only_before_the_close() {
     let outcomes = explore(1, |partitions| {
         let close = on_a_thread(partitions, Partitions::close);
-        let entered = partitions.try_slot(&ANN);
+        let entered = partitions.key(&ANN).try_slot();
         let is_in = entered.is_ok();
         assert!(close.join().unwrap());
         assert_eq!(partitions.status().is_drained(), !is_in);
@@ -159,9 +159,9 @@ fn a_partition_is_created_only_before_the_close() {
 #[test]
 fn a_call_with_a_lease_is_rejected_by_the_close() {
     explore(1, |partitions| {
-        let held = partitions.try_slot(&ANN).unwrap();
+        let held = partitions.key(&ANN).try_slot().unwrap();
         let close = on_a_thread(partitions, Partitions::close);
-        assert_eq!(block_on(partitions.slot(&ANN)).unwrap_err().reason(), Reason::Closed);
+        assert_eq!(block_on(partitions.key(&ANN).slot()).unwrap_err().reason(), Reason::Closed);
         assert!(close.join().unwrap());
         drop(held);
     });
@@ -170,13 +170,13 @@ fn a_call_with_a_lease_is_rejected_by_the_close() {
 #[test]
 fn a_task_that_begins_to_wait_sees_the_end() {
     explore(2, |partitions| {
-        let (ann, bob) = (partitions.try_slot(&ANN).unwrap(), partitions.try_slot(&BOB).unwrap());
+        let (ann, bob) = (partitions.key(&ANN).try_slot().unwrap(), partitions.key(&BOB).try_slot().unwrap());
         let end = on_a_thread(partitions, move |partitions| {
             drop(ann);
             partitions.close();
         });
         drop(bob);
-        block_on(partitions.closed());
+        block_on(partitions.handle().closed());
         assert!(partitions.status().is_drained());
         end.join().unwrap();
     });
@@ -186,8 +186,8 @@ fn a_task_that_begins_to_wait_sees_the_end() {
 fn the_drain_ends_with_the_last_of_two_calls() {
     let preemptions = if cfg!(bulklink_lock_only) { 3 } else { 1 };
     explore_up_to(Some(preemptions), 1, |partitions| {
-        let held = partitions.try_slot(&ANN).unwrap();
-        let waiting = partitions.slot(&ANN);
+        let held = partitions.key(&ANN).try_slot().unwrap();
+        let waiting = partitions.key(&ANN).slot();
         let first = thread::spawn(move || drop(held));
         let second = thread::spawn(move || outcome(block_on(waiting)));
         block_on(partitions.close_and_wait());
@@ -208,7 +208,7 @@ fn a_new_partition_that_meets_a_resumption_admits() {
             assert!(partitions.resume());
             created
         });
-        drop(block_on(partitions.slot(&ANN)).unwrap());
+        drop(block_on(partitions.key(&ANN).slot()).unwrap());
         resume.join().unwrap()
     });
     assert_eq!(created, BTreeSet::from([0, 1]));
@@ -217,12 +217,12 @@ fn a_new_partition_that_meets_a_resumption_admits() {
 #[test]
 fn a_pause_and_a_resumption_leave_partitions_alike() {
     let paused = explore(2, |partitions| {
-        [ANN, BOB].iter().for_each(|key| drop(partitions.try_slot(key).unwrap()));
+        [ANN, BOB].iter().for_each(|key| drop(partitions.key(key).try_slot().unwrap()));
         let pause = on_a_thread(partitions, |partitions| partitions.pause());
         partitions.resume();
         pause.join().unwrap();
-        let paused = partitions.is_paused();
-        assert!([ANN, BOB].iter().all(|key| partitions.handle(key).unwrap().is_paused() == paused));
+        let paused = partitions.status().is_paused;
+        assert!([ANN, BOB].iter().all(|key| partitions.partition(key).unwrap().status().is_paused == paused));
         partitions.resume();
         paused
     });
@@ -234,12 +234,12 @@ fn a_pause_and_a_resumption_leave_partitions_alike() {
 fn calls_enter_while_a_pause_goes_from_partition_to_partition() {
     let is_entered = [(ANN, BOB), (BOB, ANN)].map(|(one, other)| {
         explore_up_to(Some(2), 2, move |partitions| {
-            [ANN, BOB].iter().for_each(|key| drop(partitions.try_slot(key).unwrap()));
-            let handle = partitions.handle(&one).unwrap();
+            [ANN, BOB].iter().for_each(|key| drop(partitions.key(key).try_slot().unwrap()));
+            let handle = partitions.partition(&one).unwrap();
             let pause = on_a_thread(partitions, |partitions| partitions.pause());
-            let is_entered = handle.is_paused() && partitions.try_slot(&other).is_ok();
+            let is_entered = handle.status().is_paused && partitions.key(&other).try_slot().is_ok();
             assert!(pause.join().unwrap());
-            assert!([ANN, BOB].iter().all(|key| partitions.handle(key).unwrap().is_paused()));
+            assert!([ANN, BOB].iter().all(|key| partitions.partition(key).unwrap().status().is_paused));
             partitions.resume();
             is_entered
         })
@@ -251,7 +251,7 @@ fn calls_enter_while_a_pause_goes_from_partition_to_partition() {
 #[test]
 fn handlers_that_change_at_the_same_time_are_alike_in_all_partitions() {
     explore_up_to(Some(2), 2, |partitions| {
-        [ANN, BOB].iter().for_each(|key| drop(partitions.try_slot(key).unwrap()));
+        [ANN, BOB].iter().for_each(|key| drop(partitions.key(key).try_slot().unwrap()));
         let counts = [(); 3].map(|()| Arc::new(AtomicUsize::new(0)));
         let counter = |which: usize| {
             let count = Arc::clone(&counts[which]);
@@ -260,14 +260,14 @@ fn handlers_that_change_at_the_same_time_are_alike_in_all_partitions() {
             }
         };
         let [first, second, third] = [counter(0), counter(1), counter(2)];
-        let gone = partitions.add_event_handler(first);
+        let gone = partitions.handle().add_event_handler(EventFilter::ALL, first);
         let change = on_a_thread(partitions, move |partitions| {
-            partitions.add_event_handler(second);
-            partitions.remove_event_handler(gone)
+            partitions.handle().add_event_handler(EventFilter::ALL, second);
+            partitions.handle().remove_event_handler(gone)
         });
-        partitions.add_event_handler(third);
+        partitions.handle().add_event_handler(EventFilter::ALL, third);
         assert!(change.join().unwrap());
-        [ANN, BOB].iter().for_each(|key| drop(partitions.try_slot(key).unwrap()));
+        [ANN, BOB].iter().for_each(|key| drop(partitions.key(key).try_slot().unwrap()));
         // A call is admitted and ends.
         assert_eq!(counts.each_ref().map(|count| count.load(Relaxed)), [0, 4, 4]);
     });
@@ -282,9 +282,9 @@ fn a_new_partition_that_meets_new_limits_has_them() {
             partitions.reconfigure(limits).unwrap();
             created
         });
-        drop(partitions.try_slot(&ANN).unwrap());
+        drop(partitions.key(&ANN).try_slot().unwrap());
         let created = change.join().unwrap();
-        assert_eq!(partitions.handle(&ANN).unwrap().limits(), limits);
+        assert_eq!(partitions.partition(&ANN).unwrap().limits(), limits);
         created
     });
     assert_eq!(created, BTreeSet::from([0, 1]));
@@ -304,17 +304,17 @@ fn partitions_shrink_only_if_no_waiter_costs_more() {
 fn a_call_meets_a_change(key: u8, other: u8) -> bool {
     let builder = Partitions::builder_on(ByHand::new(), "loom").capacity(2).waiting_room(1).max_partitions(2);
     let partitions: TestPartitions = builder.hasher(BuildHasherDefault::default()).build().unwrap();
-    drop(partitions.try_slot(&other).unwrap());
-    let running = partitions.try_slot_with(&key, Request::new().cost(2)).unwrap();
+    drop(partitions.key(&other).try_slot().unwrap());
+    let running = partitions.key(&key).with(Request::new().cost(2)).try_slot().unwrap();
     let before = partitions.status().each;
     let limits = before.with_capacity(1);
-    let mut call = partitions.slot_with(&key, Request::new().cost(2));
+    let mut call = partitions.key(&key).with(Request::new().cost(2)).slot();
     let change = on_a_thread(&partitions, move |partitions| partitions.reconfigure(limits).is_ok());
     let waits = Pin::new(&mut call).poll(&mut Context::from_waker(Waker::noop())).is_pending();
     let changed = change.join().unwrap();
     assert_ne!(waits, changed);
     let expected = if changed { limits } else { before };
-    assert!([ANN, BOB].iter().all(|key| partitions.handle(key).unwrap().limits() == expected));
+    assert!([ANN, BOB].iter().all(|key| partitions.partition(key).unwrap().limits() == expected));
     assert_eq!(partitions.status().each, expected);
     drop((call, running));
     changed
@@ -324,11 +324,11 @@ fn a_call_meets_a_change(key: u8, other: u8) -> bool {
 #[test]
 fn sums_count_a_call_once_while_its_partition_is_evicted() {
     explore_up_to(Some(3), 1, |partitions| {
-        drop(partitions.try_slot(&ANN).unwrap());
+        drop(partitions.key(&ANN).try_slot().unwrap());
         let other = on_a_thread(partitions, |partitions| try_once(partitions, BOB));
-        let counts = [(); 2].map(|()| partitions.sums().totals.admitted);
+        let counts = [(); 2].map(|()| partitions.handle().sums().totals.admitted);
         assert!(matches!(counts, [1, 1 | 2] | [2, 2]), "{counts:?}");
         assert_eq!(other.join().unwrap(), "admitted");
-        assert_eq!((partitions.sums().totals.admitted, partitions.sums().totals.finished), (2, 2));
+        assert_eq!((partitions.handle().sums().totals.admitted, partitions.handle().sums().totals.finished), (2, 2));
     });
 }

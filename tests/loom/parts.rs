@@ -11,7 +11,7 @@ use crate::model::{check_identities, model, on_a_thread};
 #[test]
 fn the_parts_of_a_slot_are_each_given_back_once() {
     model(2, 1).explore(|bulkhead| {
-        let mut whole = bulkhead.try_slot_owned_with(Request::new().cost(2)).unwrap();
+        let mut whole = bulkhead.with(Request::new().cost(2)).try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let part = whole.split(1).unwrap();
         let release = thread::spawn(move || drop(part));
@@ -28,7 +28,7 @@ fn the_parts_of_a_slot_are_each_given_back_once() {
 fn a_part_is_given_back_beside_calls_of_the_fast_path() {
     model(2, 0).explore(|bulkhead| {
         drop([bulkhead.try_slot().unwrap(), bulkhead.try_slot().unwrap()]);
-        let mut whole = bulkhead.try_slot_owned_with(Request::new().cost(2)).unwrap();
+        let mut whole = bulkhead.with(Request::new().cost(2)).try_slot().unwrap();
         let release = thread::spawn(move || {
             let part = whole.split(1).unwrap();
             drop(whole);
@@ -47,7 +47,7 @@ fn a_part_is_given_back_beside_calls_of_the_fast_path() {
 fn slots_are_merged_while_another_is_released() {
     model(3, 1).explore(|bulkhead| {
         drop([bulkhead.try_slot().unwrap(), bulkhead.try_slot().unwrap(), bulkhead.try_slot().unwrap()]);
-        let [mut first, second, third] = [(); 3].map(|()| bulkhead.try_slot_owned().unwrap());
+        let [mut first, second, third] = [(); 3].map(|()| bulkhead.owned().try_slot().unwrap());
         let release = on_a_thread(bulkhead, move |_| drop(third));
         first.merge(second).unwrap();
         release.join().unwrap();
@@ -62,11 +62,11 @@ fn slots_are_merged_while_another_is_released() {
 #[test]
 fn a_close_ends_when_the_last_slot_is_written_off_or_released() {
     model(2, 0).explore(|bulkhead| {
-        let [lost, held] = [(); 2].map(|()| bulkhead.try_slot_owned().unwrap());
+        let [lost, held] = [(); 2].map(|()| bulkhead.owned().try_slot().unwrap());
         bulkhead.close();
         let release = thread::spawn(move || drop(held));
         lost.forget();
-        block_on(bulkhead.closed());
+        block_on(bulkhead.handle().closed());
         release.join().unwrap();
         let status = bulkhead.status();
         check_identities(&status);

@@ -17,7 +17,7 @@ fn pause(bulkhead: &TestBulkhead) {
 fn after_a_pause_the_word_admits_no_call() {
     let admitted = model(2, 0).preemptions_if_fast(2).explore(|bulkhead| {
         use_a_slot(bulkhead);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let other = on_a_thread(bulkhead, |bulkhead| bulkhead.try_slot().is_ok());
         let release = thread::spawn(move || drop(held));
         pause(bulkhead);
@@ -38,7 +38,7 @@ fn after_a_pause_the_word_admits_no_call() {
 #[test]
 fn a_slot_released_during_a_pause_admits_the_waiter_later() {
     let passed_on = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         pause(bulkhead);
@@ -82,12 +82,12 @@ fn a_call_that_meets_a_pause_and_a_resumption_is_admitted() {
 #[test]
 fn closing_wins_over_pausing() {
     let paused = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         let other = on_a_thread(bulkhead, |bulkhead| bulkhead.pause());
         assert!(bulkhead.close());
         let paused = other.join().unwrap();
-        assert!(!bulkhead.is_paused() && !bulkhead.resume());
+        assert!(!bulkhead.status().is_paused && !bulkhead.resume());
         assert_eq!(call.wakes(), 1);
         drop((held, call));
         paused

@@ -13,7 +13,7 @@ use crate::model::{cancelled_and_abandoned, model, on_a_thread};
 #[test]
 fn two_releases_admit_two_waiters() {
     model(2, 2).explore(|bulkhead| {
-        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let (one, other) = (bulkhead.owned().try_slot().unwrap(), bulkhead.owned().try_slot().unwrap());
         let [first, second] = Call::queue(bulkhead);
         let release = thread::spawn(move || drop(one));
         drop(other);
@@ -25,7 +25,7 @@ fn two_releases_admit_two_waiters() {
 #[test]
 fn two_releases_admit_two_waiters_behind_a_dropped_call() {
     let outcomes = model(2, 3).preemptions_if_fast(3).explore(|bulkhead| {
-        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let (one, other) = (bulkhead.owned().try_slot().unwrap(), bulkhead.owned().try_slot().unwrap());
         let [first, second, third] = Call::queue(bulkhead);
         let release = thread::spawn(move || drop(one));
         let another = thread::spawn(move || drop(other));
@@ -43,10 +43,10 @@ fn a_chain_of_tasks_passes_one_slot_on() {
     // Each task is woken by the task that had the slot before it, and wakes the next. Too many
     // steps for a complete search: 3 preemptions need 5600 executions, 5 need 155 000.
     model(1, 2).preemptions(3).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let order = Arc::new(Mutex::new(Vec::new()));
         let tasks = [1, 2].map(|number| {
-            let (order, mut future) = (Arc::clone(&order), bulkhead.slot_owned());
+            let (order, mut future) = (Arc::clone(&order), bulkhead.owned().slot());
             assert!(CountingWaker::default().poll(&mut future).is_pending());
             thread::spawn(move || {
                 let _slot = block_on(future).unwrap();
@@ -66,7 +66,7 @@ fn growing_past_the_wake_batch_wakes_all() {
     // Three answers or more in one step, where a batch under loom is two. The resize drains the
     // rest in another round, or a later release does.
     model(1, 4).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let calls = Call::queue::<4>(bulkhead);
         let release = thread::spawn(move || drop(held));
         bulkhead.resize(4).unwrap();
@@ -78,7 +78,7 @@ fn growing_past_the_wake_batch_wakes_all() {
 #[test]
 fn closing_past_the_wake_batch_wakes_all() {
     let granted = model(1, 4).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let calls = Call::queue::<4>(bulkhead);
         let release = thread::spawn(move || drop(held));
         bulkhead.close();
@@ -93,7 +93,7 @@ fn closing_past_the_wake_batch_wakes_all() {
 #[test]
 fn a_call_dropped_between_two_wake_batches_loses_nothing() {
     let outcomes = model(1, 3).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let [first, second, third] = Call::queue(bulkhead);
         let grow = on_a_thread(bulkhead, |bulkhead| bulkhead.resize(4).unwrap().admitted);
         drop(third);

@@ -22,7 +22,7 @@ fn watching(bulkhead: &TestBulkhead) -> Readiness {
 fn a_wait_that_ends_leaves_no_moment_that_is_ready() {
     model(1, 1).preemptions_if_fast(3).explore_in_time(|bulkhead, clock| {
         let readiness = watching(bulkhead);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let call = Call::new(bulkhead).queued();
         clock.set(3 * GRACE);
         let release = thread::spawn(move || drop(held));
@@ -38,7 +38,7 @@ fn a_wait_that_ends_leaves_no_moment_that_is_ready() {
 #[test]
 fn a_call_that_meets_the_first_look_is_seen() {
     let verdicts = model(1, 1).preemptions_if_fast(3).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let late = thread::spawn({
             let bulkhead = bulkhead.clone();
             move || Call::new(&bulkhead).queued()
@@ -60,7 +60,7 @@ fn a_call_that_meets_the_first_look_is_seen() {
 fn a_wait_that_begins_after_a_silence_leaves_no_moment_that_is_not_ready() {
     model(1, 1).preemptions_if_fast(3).explore_in_time(|bulkhead, clock| {
         let readiness = watching(bulkhead);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         drop(Call::new(bulkhead).queued());
         clock.set(3 * GRACE);
         let late = thread::spawn({

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bulklink::{Event, EventKind, HandlerId};
+use bulklink::{Event, EventFilter, EventKind, HandlerId};
 
 use crate::model::TestBulkhead;
 
@@ -24,13 +24,15 @@ impl Recorder {
 
     pub(crate) fn attach(&self, bulkhead: &TestBulkhead) {
         let recorded = Arc::clone(&self.recorded);
-        let added = bulkhead.add_event_handler(move |event| recorded.lock().unwrap().push(event.clone()));
+        let added = bulkhead
+            .handle()
+            .add_event_handler(EventFilter::ALL, move |event| recorded.lock().unwrap().push(event.clone()));
         *self.added.lock().unwrap() = Some(added);
     }
 
     pub(crate) fn detach(&self, bulkhead: &TestBulkhead) -> bool {
         let added = self.added.lock().unwrap().expect("attached");
-        bulkhead.remove_event_handler(added)
+        bulkhead.handle().remove_event_handler(added)
     }
 
     /// Returns the events in the order of their numbers. Checks that the numbers begin with 1 and

@@ -20,7 +20,7 @@ fn registry(bulkhead: &TestBulkhead) -> Registry {
 fn a_removal_ends_although_no_task_awaits_it() {
     model(1, 0).explore(|bulkhead| {
         let registry = registry(bulkhead);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let end = thread::spawn(move || drop(held));
         drop(registry.remove("loom"));
         end.join().unwrap();
@@ -32,7 +32,7 @@ fn a_removal_ends_although_no_task_awaits_it() {
 fn the_label_is_free_when_the_removal_has_ended() {
     model(1, 0).explore(|bulkhead| {
         let registry = registry(bulkhead);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let end = thread::spawn(move || drop(held));
         assert!(block_on(registry.remove("loom")).unwrap().status().is_drained());
         assert!(registry.add(bulkhead).is_ok());
@@ -86,7 +86,7 @@ fn removed_partitions_leave_the_registry_with_their_last_call() {
         let builder = Partitions::<u8, _>::builder_on(ByHand::new(), "loom").parallelism(1).max_partitions(1);
         let builder = builder.hasher(BuildHasherDefault::<DefaultHasher>::default());
         let partitions = registry.create_partitions(builder).unwrap();
-        let held = partitions.try_slot(&1).unwrap();
+        let held = partitions.key(&1).try_slot().unwrap();
         let end = thread::spawn(move || drop(held));
         drop(registry.remove_partitions("loom"));
         end.join().unwrap();
@@ -98,7 +98,7 @@ fn removed_partitions_leave_the_registry_with_their_last_call() {
 fn a_task_that_begins_to_wait_sees_the_registry_drain() {
     model(1, 0).preemptions_if_fast(3).explore(|bulkhead| {
         let registry = registry(bulkhead);
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let end = on_a_thread(&registry, move |registry| {
             registry.close_all();
             drop(held);

@@ -12,7 +12,7 @@ use crate::model::{check_identities, model, on_a_thread};
 #[test]
 fn growing_and_releasing_each_admit_one_waiter() {
     model(1, 2).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let [first, second] = Call::queue(bulkhead);
         let release = thread::spawn(move || drop(held));
         let resized = bulkhead.resize(2).unwrap();
@@ -27,7 +27,7 @@ fn growing_and_releasing_each_admit_one_waiter() {
 #[test]
 fn a_new_call_gets_the_added_slot_or_is_woken() {
     let admitted = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let grow = on_a_thread(bulkhead, |bulkhead| bulkhead.resize(2).unwrap().admitted);
         drop(block_on(bulkhead.slot()).unwrap());
         drop(held);
@@ -39,7 +39,7 @@ fn a_new_call_gets_the_added_slot_or_is_woken() {
 #[test]
 fn a_slot_released_while_shrinking_is_passed_on_or_removed() {
     let passed_on = model(2, 1).explore(|bulkhead| {
-        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let (one, other) = (bulkhead.owned().try_slot().unwrap(), bulkhead.owned().try_slot().unwrap());
         let call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(one));
         bulkhead.resize(1).unwrap();
@@ -59,7 +59,7 @@ fn a_slot_released_while_shrinking_is_passed_on_or_removed() {
 #[test]
 fn two_resizes_end_with_one_of_their_capacities() {
     let capacities = model(2, 1).explore(|bulkhead| {
-        let (one, other) = (bulkhead.try_slot_owned().unwrap(), bulkhead.try_slot_owned().unwrap());
+        let (one, other) = (bulkhead.owned().try_slot().unwrap(), bulkhead.owned().try_slot().unwrap());
         let call = Call::new(bulkhead).queued();
         let shrink = on_a_thread(bulkhead, |bulkhead| bulkhead.resize(1).unwrap().admitted);
         let admitted = bulkhead.resize(3).unwrap().admitted;
@@ -74,7 +74,7 @@ fn two_resizes_end_with_one_of_their_capacities() {
 #[test]
 fn a_call_that_meets_a_larger_room_is_rejected_or_waits() {
     let outcomes = model(1, 0).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let grow = on_a_thread(bulkhead, |bulkhead| {
             bulkhead.reconfigure(bulkhead.limits().with_waiting_room(1)).unwrap();
         });
@@ -100,7 +100,7 @@ fn a_call_that_meets_a_larger_room_is_rejected_or_waits() {
 #[test]
 fn a_call_that_meets_a_smaller_room_waits_or_is_rejected() {
     let outcomes = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let shrink = on_a_thread(bulkhead, |bulkhead| {
             bulkhead.reconfigure(bulkhead.limits().with_waiting_room(0)).unwrap();
         });

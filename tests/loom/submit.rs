@@ -246,7 +246,7 @@ fn a_cancel_during_a_poll_ends_the_operation() {
 #[test]
 fn a_cancel_during_the_grant_agrees_with_the_outcome() {
     let outcomes = explore(|runtime, bulkhead| {
-        let running = bulkhead.try_slot_owned().unwrap();
+        let running = bulkhead.owned().try_slot().unwrap();
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
         let mut task = runtime.task();
         let polled = thread::spawn(move || {
@@ -268,7 +268,7 @@ fn a_cancel_during_the_grant_agrees_with_the_outcome() {
 fn a_handle_completes_only_after_its_operation_was_dropped() {
     for (is_queued, is_run) in [(false, false), (false, true), (true, false), (true, true)] {
         let gone_when_ready = explore(move |runtime, bulkhead| {
-            let running = is_queued.then(|| bulkhead.try_slot_owned().unwrap());
+            let running = is_queued.then(|| bulkhead.owned().try_slot().unwrap());
             let is_gone = Arc::new(AtomicBool::new(false));
             let owned = Owned(Arc::clone(&is_gone));
             let mut handle = bulkhead.submit(async move { drop(owned) }).unwrap();
@@ -293,7 +293,7 @@ fn a_handle_completes_only_after_its_operation_was_dropped() {
 #[test]
 fn a_slot_granted_before_the_first_poll_is_not_missed() {
     explore(|runtime, bulkhead| {
-        let running = bulkhead.try_slot_owned().unwrap();
+        let running = bulkhead.owned().try_slot().unwrap();
         let mut handle = bulkhead.submit(async { 1 }).unwrap();
         let mut task = runtime.task();
         let polled = thread::spawn(move || {
@@ -310,7 +310,7 @@ fn a_slot_granted_before_the_first_poll_is_not_missed() {
 fn a_task_dropped_during_a_cancel_is_cancelled_or_lost() {
     for queued in [false, true] {
         let outcomes = explore(move |runtime, bulkhead| {
-            let running = queued.then(|| bulkhead.try_slot_owned().unwrap());
+            let running = queued.then(|| bulkhead.owned().try_slot().unwrap());
             let mut handle = bulkhead.submit(async { 1 }).unwrap();
             let task = runtime.task();
             let dropped = thread::spawn(move || drop(task));
@@ -369,7 +369,7 @@ fn a_closure_that_starts_runs_or_is_cancelled_not_both() {
 #[test]
 fn a_queued_closure_cancelled_during_the_grant_never_runs() {
     let outcomes = explore(|runtime, bulkhead| {
-        let running = bulkhead.try_slot_owned().unwrap();
+        let running = bulkhead.owned().try_slot().unwrap();
         let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
         let mut task = runtime.task();
         task.poll();
@@ -392,7 +392,7 @@ fn a_closure_dropped_as_its_pool_refuses_it_ends_once() {
     let outcomes = explore(|_, _| {
         let refusing = ManualRuntime { refuses_works: true, ..ManualRuntime::default() };
         let bulkhead = refusing.bulkhead();
-        let running = bulkhead.try_slot_owned().unwrap();
+        let running = bulkhead.owned().try_slot().unwrap();
         let mut handle = bulkhead.submit_blocking(|| 1).unwrap();
         let mut task = refusing.task();
         drop(running);

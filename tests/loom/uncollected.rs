@@ -14,11 +14,11 @@ const LIMIT: Duration = Duration::from_nanos(10);
 #[test]
 fn a_slot_is_collected_or_taken_back_but_not_both() {
     let outcomes = model(1, 2).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let (mut first, mut second) = (Call::new(bulkhead).queued(), Call::new(bulkhead).queued());
         drop(held);
         clock.set(10);
-        let taking = on_a_thread(bulkhead, |bulkhead| bulkhead.take_back_uncollected(LIMIT));
+        let taking = on_a_thread(bulkhead, |bulkhead| bulkhead.handle().take_back_uncollected(LIMIT));
         let Poll::Ready(answer) = first.poll() else { panic!("the call was answered") };
         let taken_back = taking.join().unwrap();
         let collected = answer.is_ok();
@@ -36,11 +36,11 @@ fn a_slot_is_collected_or_taken_back_but_not_both() {
 #[test]
 fn a_call_that_is_dropped_while_its_slot_is_taken_back_gives_it_back_once() {
     let outcomes = model(1, 2).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let (first, second) = (Call::new(bulkhead).queued(), Call::new(bulkhead).queued());
         drop(held);
         clock.set(10);
-        let taking = on_a_thread(bulkhead, |bulkhead| bulkhead.take_back_uncollected(LIMIT));
+        let taking = on_a_thread(bulkhead, |bulkhead| bulkhead.handle().take_back_uncollected(LIMIT));
         drop(first);
         let taken_back = taking.join().unwrap();
         assert_eq!(bulkhead.status().totals.abandoned, 1);
@@ -53,12 +53,12 @@ fn a_call_that_is_dropped_while_its_slot_is_taken_back_gives_it_back_once() {
 #[test]
 fn two_that_take_back_take_each_slot_once() {
     model(1, 1).explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let first = Call::new(bulkhead).queued();
         drop(held);
         clock.set(10);
-        let taking = on_a_thread(bulkhead, |bulkhead| bulkhead.take_back_uncollected(LIMIT));
-        let taken_back = bulkhead.take_back_uncollected(LIMIT);
+        let taking = on_a_thread(bulkhead, |bulkhead| bulkhead.handle().take_back_uncollected(LIMIT));
+        let taken_back = bulkhead.handle().take_back_uncollected(LIMIT);
         assert_eq!(taken_back + taking.join().unwrap(), 1);
         assert_eq!(first.answer().err(), Some(Reason::Uncollected));
     });

@@ -12,7 +12,7 @@ use crate::model::model;
 #[test]
 fn a_new_call_gets_the_slot_or_is_woken() {
     let queued = model(1, 1).unmeasured().explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let release = thread::spawn(move || drop(held));
         let mut call = Call::new(bulkhead);
         let found = call.poll();
@@ -29,7 +29,7 @@ fn a_new_call_gets_the_slot_or_is_woken() {
 #[test]
 fn a_dropped_call_passes_its_granted_slot_on() {
     let abandoned = model(1, 2).unmeasured().explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let [first, second] = Call::queue(bulkhead);
         let leave = thread::spawn(move || drop(first));
         drop(held);
@@ -46,7 +46,7 @@ fn a_dropped_call_passes_its_granted_slot_on() {
 #[test]
 fn a_limit_that_arrives_while_a_slot_is_released_applies() {
     let served = model(1, 2).unmeasured().explore_in_time(|bulkhead, clock| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let unlimited = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         let mut limited = Call::with(bulkhead, Request::new().within(Duration::from_nanos(10)));

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::task::Poll;
 
+use bulklink::EventFilter;
 use loom::thread;
 
 use crate::call::{Call, CountingWaker};
@@ -11,7 +12,7 @@ use crate::model::{model, on_a_thread, use_a_slot};
 #[test]
 fn a_slot_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let mut call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         let former = call.change_waker();
@@ -32,8 +33,8 @@ fn a_task_that_moves_to_another_thread_is_woken_there() {
     // The task changes threads and wakers in the middle of the wait; loom reports it if its last
     // waker is never used.
     model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
-        let mut future = bulkhead.slot_owned();
+        let held = bulkhead.owned().try_slot().unwrap();
+        let mut future = bulkhead.owned().slot();
         assert!(CountingWaker::default().poll(&mut future).is_pending());
         let release = thread::spawn(move || drop(held));
         let moved = thread::spawn(move || drop(loom::future::block_on(future).unwrap()));
@@ -45,7 +46,7 @@ fn a_task_that_moves_to_another_thread_is_woken_there() {
 #[test]
 fn a_rejection_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 1).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let mut call = Call::new(bulkhead).queued();
         let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
         let former = call.change_waker();
@@ -66,7 +67,7 @@ fn a_rejection_wakes_the_latest_waker_or_completes_its_poll() {
 #[test]
 fn the_first_of_two_answers_wakes_the_latest_waker() {
     let outcomes = model(1, 1).preemptions_if_fast(3).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let mut call = Call::new(bulkhead).queued();
         let release = thread::spawn(move || drop(held));
         let close = on_a_thread(bulkhead, |bulkhead| bulkhead.close());
@@ -86,7 +87,7 @@ fn the_first_of_two_answers_wakes_the_latest_waker() {
 #[test]
 fn the_drain_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 0).explore(|bulkhead| {
-        let held = bulkhead.try_slot_owned().unwrap();
+        let held = bulkhead.owned().try_slot().unwrap();
         let (former, latest, mut closed) =
             (CountingWaker::default(), CountingWaker::default(), bulkhead.close_and_wait());
         assert!(former.poll(&mut closed).is_pending());
@@ -103,7 +104,7 @@ fn the_drain_wakes_the_latest_waker_or_completes_its_poll() {
 #[test]
 fn an_event_wakes_the_latest_waker_or_completes_its_poll() {
     let announced = model(1, 0).explore(|bulkhead| {
-        let mut events = bulkhead.subscribe(2).unwrap();
+        let mut events = bulkhead.handle().subscribe(EventFilter::ALL, 2).unwrap();
         let (former, latest, mut next) = (CountingWaker::default(), CountingWaker::default(), Box::pin(events.recv()));
         assert!(former.poll(&mut next).is_pending());
         let slot = on_a_thread(bulkhead, use_a_slot);

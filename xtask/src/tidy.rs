@@ -18,7 +18,7 @@ use crate::step::Step;
 /// A rule: finds the lines of the tree that break it.
 type Rule = fn(&Tree, &mut Findings);
 
-const RULES: [(&str, Rule); 10] = [
+const RULES: [(&str, Rule); 9] = [
     ("header", sources::header),
     ("length", sources::length),
     ("core-attributes", sources::core_attributes),
@@ -27,7 +27,6 @@ const RULES: [(&str, Rule); 10] = [
     ("dependencies", packages::dependencies),
     ("lints", packages::lints),
     ("exports", exports::exports),
-    ("forwarded", exports::forwarded),
     ("named-tests", named_tests::check),
 ];
 

@@ -67,7 +67,7 @@ pub(super) fn rows() -> [Row; 10] {
 fn exported_slot() -> Scene {
     Scene::new("observe/slot, exported", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
-        bulkhead.figures(&mut Figures::new());
+        bulkhead.handle().figures(&mut Figures::new());
         take(operations, meter, || bulkhead.slot());
     })
 }
@@ -87,7 +87,7 @@ fn scrape(number: usize) -> Scene {
         let (bulkheads, mut figures) = (bulkheads(number), Figures::new());
         meter(&mut || {
             for bulkhead in &bulkheads {
-                bulkhead.figures(&mut figures);
+                bulkhead.handle().figures(&mut figures);
                 black_box(&figures);
             }
         });
@@ -168,14 +168,14 @@ fn resilience_with_metrics() -> Scene {
 
 pub(super) fn read(heap: &StatsAlloc<System>) -> [(String, f64); 3] {
     let bulkhead = bulkhead(1);
-    let first = first_wait(heap, || bulkhead.slot_owned());
+    let first = first_wait(heap, || bulkhead.owned().slot());
     let builder = Partitions::<u32>::builder("bench").parallelism(1).waiting_room(1).max_partitions(1);
     let partitions = builder.build().expect("these are valid limits");
-    let shared = first_wait(heap, || partitions.slot(&1));
+    let shared = first_wait(heap, || partitions.key(&1).slot());
     let mut figures = Figures::new();
     let region = Region::new(heap);
     for _ in 0..100 {
-        bulkhead.figures(&mut figures);
+        bulkhead.handle().figures(&mut figures);
     }
     let change = region.change();
     let allocations = float((change.allocations + change.reallocations) as u128) / 100.0;

@@ -51,14 +51,14 @@ const EVENTS: &[&str] = &["event", "handler", "observe", "outputs"];
 const OBSERVED: &str = "slot + drop, observed: allocations";
 
 fn observe(bulkhead: &Bulkhead) -> HandlerId {
-    bulkhead.add_event_handler(|event| _ = black_box(event.number))
+    bulkhead.handle().add_event_handler(EventFilter::ALL, |event| _ = black_box(event.number))
 }
 
 fn beside_a_filter() -> Scene {
     Scene::new("observe/slot, rejections and waits observed", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
         let filter = EventFilter::REJECTIONS.or(EventFilter::WAITS);
-        bulkhead.add_event_handler_for(filter, |event| _ = black_box(event.number));
+        bulkhead.handle().add_event_handler(filter, |event| _ = black_box(event.number));
         take(operations, meter, || bulkhead.slot());
     })
 }
@@ -90,7 +90,7 @@ pub(crate) fn read(heap: &StatsAlloc<System>) -> impl Iterator<Item = (String, f
 fn observed_before() -> Scene {
     Scene::new("observe/slot", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
-        assert!(bulkhead.remove_event_handler(observe(&bulkhead)));
+        assert!(bulkhead.handle().remove_event_handler(observe(&bulkhead)));
         take(operations, meter, || bulkhead.slot());
     })
 }

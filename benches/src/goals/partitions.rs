@@ -80,8 +80,8 @@ fn queued(heap: &StatsAlloc<System>, runtime: &Runtime, limit: Option<Duration>)
     let builder = limit.into_iter().fold(builder, partitions::Builder::wait_limit);
     let partitions: Keyed = builder.hasher(Hasher::default()).build().expect("these are valid limits");
     for key in 0..MANY as u64 {
-        let running = partitions.try_slot(&key).expect("there is room");
-        assert!(poll(pin!(partitions.slot(&key))).is_pending(), "it waits");
+        let running = partitions.key(&key).try_slot().expect("there is room");
+        assert!(poll(pin!(partitions.key(&key).slot())).is_pending(), "it waits");
         drop(running);
         // Lets the partition's background work end.
         runtime.block_on(yield_now());
@@ -93,7 +93,7 @@ fn queued(heap: &StatsAlloc<System>, runtime: &Runtime, limit: Option<Duration>)
 /// Takes and releases a slot of each key.
 fn see(partitions: &Keyed, keys: impl IntoIterator<Item = u64>) {
     for key in keys {
-        drop(partitions.try_slot(&key).expect("there is room"));
+        drop(partitions.key(&key).try_slot().expect("there is room"));
     }
 }
 
@@ -102,7 +102,7 @@ fn kept(kept: usize) -> Scene {
     Scene::new(format!("partitions/try_slot, {SEEN} keys seen, {kept} kept"), move |operations, meter| {
         let partitions = partitions(kept);
         see(&partitions, 0..SEEN);
-        repeat_by(SEEN - kept as u64..SEEN, operations, meter, |key| partitions.try_slot(&key).permit());
+        repeat_by(SEEN - kept as u64..SEEN, operations, meter, |key| partitions.key(&key).try_slot().permit());
     })
 }
 
@@ -111,7 +111,7 @@ fn newcomers() -> Scene {
     Scene::new("partitions/try_slot of a new key", |operations, meter| {
         let partitions = partitions(FEW);
         see(&partitions, 0..FEW as u64);
-        repeat_by(FEW as u64..u64::MAX, operations, meter, |key| partitions.try_slot(&key).permit());
+        repeat_by(FEW as u64..u64::MAX, operations, meter, |key| partitions.key(&key).try_slot().permit());
     })
 }
 

@@ -31,7 +31,7 @@ fn rejected() -> Scene {
 fn restricted() -> Scene {
     Scene::new("reject/try_slot, under a ceiling", |operations, meter| {
         let bulkhead = bulkhead(2);
-        let ceiling = bulkhead.ceiling("bench");
+        let ceiling = bulkhead.handle().ceiling("bench");
         ceiling.set(1);
         let _held = bulkhead.try_slot().expect("there is room for one");
         repeat(operations, meter, || bulkhead.try_slot().expect_err("there is no room"));

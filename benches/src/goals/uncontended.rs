@@ -72,7 +72,7 @@ pub(crate) fn acquire() -> Scene {
 fn slot_owned() -> Scene {
     Scene::new("uncontended/slot_owned", |operations, meter| {
         let bulkhead = bulkhead(CAPACITY);
-        take(operations, meter, || bulkhead.slot_owned());
+        take(operations, meter, || bulkhead.owned().slot());
     })
 }
 

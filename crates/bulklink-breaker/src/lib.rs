@@ -37,6 +37,6 @@ pub use breaker::{
 pub use bulklink::runtime::Instant;
 pub use circuit::{Circuit, Counts, InvalidSetting, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
 #[cfg(feature = "std")]
-pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, GuardStats, Guarded, TimedOut};
+pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, GuardRequest, GuardStats, Guarded, TimedOut};
 #[cfg(feature = "std")]
 pub use registry::{LabelTaken, Registry};

@@ -106,12 +106,12 @@ impl Exporter {
     /// assert!(exporter.remove("payments"));
     /// # Ok::<(), bulklink::InvalidArgument>(())
     /// ```
-    pub fn add(&self, bulkhead: &Handle) {
-        self.add_source(Source::Bulkhead(bulkhead.clone()));
+    pub fn add(&self, bulkhead: &impl AsRef<Handle>) {
+        self.add_source(Source::Bulkhead(bulkhead.as_ref().clone()));
     }
 
-    /// Exports partitions that are in no registry; see
-    /// [`to_handle`](bulklink::Partitions::to_handle).
+    /// Exports partitions that are in no registry, by their
+    /// [handle](bulklink::Partitions::handle).
     pub fn add_partitions(&self, partitions: &partitions::Handle) {
         self.add_source(Source::Partitions(partitions.clone()));
     }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use bulklink::runtime::Spawn;
-use bulklink_smol::{Bulkhead, Reason, Request, Smol, SmolOn};
+use bulklink_smol::{Bulkhead, Reason, Smol, SmolOn};
 use smol::channel::{Receiver, bounded};
 use smol::{Executor, LocalExecutor};
 
@@ -20,7 +20,7 @@ fn bulkhead() -> Bulkhead {
 /// Holds the only slot until another call expires.
 async fn expires(bulkhead: &Bulkhead) {
     let _running = bulkhead.slot().await.expect("it was free");
-    let rejection = bulkhead.slot_with(Request::new().within(LIMIT)).await.expect_err("it is taken");
+    let rejection = bulkhead.within(LIMIT).slot().await.expect_err("it is taken");
     assert_eq!(rejection.reason(), Reason::Expired);
     assert!(rejection.waited() >= LIMIT, "{rejection}");
 }

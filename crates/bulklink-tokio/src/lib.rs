@@ -6,15 +6,16 @@
 //! | --- | --- |
 //! | runs a future in a slot | [`execute`](bulklink::Bulkhead::execute) |
 //! | runs a future that returns a `Result` | [`execute_fallible`](bulklink::Bulkhead::execute_fallible) |
-//! | is spawned, or is the future of a service | [`execute_owned`](bulklink::Bulkhead::execute_owned) |
+//! | is spawned, or is the future of a service | [`owned`](bulklink::Bulkhead::owned)`().execute(…)` |
 //! | holds a slot as a guard | [`slot`](bulklink::Bulkhead::slot) |
-//! | holds a slot beyond its borrow, as through a response's body | [`slot_owned`](bulklink::Bulkhead::slot_owned) |
-//! | does not wait | [`try_slot`](bulklink::Bulkhead::try_slot), [`try_execute`](bulklink::Bulkhead::try_execute) |
+//! | holds a slot beyond its borrow, as through a response's body | [`owned`](bulklink::Bulkhead::owned)`().slot()` |
+//! | does not wait | [`try_slot`](bulklink::Bulkhead::try_slot), and [`Request::now`](bulklink::Request::now) |
 //! | runs in the background, and returns a handle immediately | [`submit`](bulklink::Bulkhead::submit), [`submit_blocking`](bulklink::Bulkhead::submit_blocking) |
 //! | blocks its thread | [`blocking_execute`](bulklink::Bulkhead::blocking_execute), [`blocking_slot`](bulklink::Bulkhead::blocking_slot) |
-//! | has a cost, a limit or a deadline of its own | `_with` in the name, and a [`Request`] |
+//! | has a cost, a limit or a deadline of its own | [`within`](bulklink::Bulkhead::within), [`with`](bulklink::Bulkhead::with) and a [`Request`] |
 //!
-//! A bulkhead for each tenant, host or account is in [`Partitions`], named bulkheads are in a
+//! A bulkhead for each tenant, host or account is in [`Partitions`], whose
+//! [`key`](bulklink::Partitions::key) has all these methods; named bulkheads are in a
 //! [`Registry`], and one in a `static` is a [`StaticBulkhead`].
 //!
 //! ```
@@ -164,10 +165,9 @@ pub use bulklink::runtime::{SpawnError, TimerError};
 pub use bulklink::{
     Builder, CapacityReport, Ceiling, Closed, CollectiveError, Event, EventFilter, EventKind, EventReceiver,
     ExecuteError, FailureCause, Figures, Finding, FindingCode, Handle, HandlerId, Histogram, Interval, IntervalError,
-    InvalidArgument, JoinError, JoinHandle, Labelled, Limits, Load, MemberFailure, Occupancy, OwnedSlot, Panic,
-    Readiness, Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError,
-    Resized, Restriction, Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, config, partitions,
-    testing,
+    InvalidArgument, JoinError, JoinHandle, Limits, Load, MemberFailure, Occupancy, OwnedSlot, Panic, Readiness,
+    Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError, Resized,
+    Restriction, Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, config, partitions, testing,
 };
 pub use timer::TokioSleep;
 #[cfg(feature = "tsc")]
@@ -193,7 +193,7 @@ pub use tsc::Tsc;
 ///
 /// // The same as a guard, with a shorter wait for this call.
 /// let hurried = Request::new().within(Duration::from_millis(100));
-/// let slot = payments.slot_with(hurried).await?;
+/// let slot = payments.with(hurried).slot().await?;
 /// drop(slot);
 ///
 /// // Inspects it, changes it, and ends it.
@@ -230,7 +230,7 @@ pub type StaticBulkhead = bulklink::StaticBulkhead<Tokio>;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let reports = Bulkhead::builder("reports").capacity(8).waiting_room(20).build()?;
 /// let deadline = Instant::now() + Duration::from_millis(250);
-/// let slot = reports.slot_with(Request::new().cost(3).before(deadline)).await?;
+/// let slot = reports.with(Request::new().cost(3).before(deadline)).slot().await?;
 /// # assert_eq!(slot.cost(), 3);
 /// # Ok(())
 /// # }
@@ -250,12 +250,15 @@ pub type Request = bulklink::Request<tokio::time::Instant>;
 ///     .max_partitions(10_000)
 ///     .build()?;
 ///
-/// let answer = tenants.execute("ann", async { "done" }).await?;
+/// let answer = tenants.key("ann").execute(async { "done" }).await?;
 /// # assert_eq!(answer, "done");
 /// # Ok(())
 /// # }
 /// ```
 pub type Partitions<K, S = partitions::RandomState> = bulklink::Partitions<K, Tokio, S>;
+
+/// A [`bulklink::BoundRequest`] on tokio.
+pub type BoundRequest = bulklink::BoundRequest<Tokio>;
 
 /// A [`bulklink::SlotFuture`] on tokio.
 pub type SlotFuture<'a> = bulklink::SlotFuture<'a, Tokio>;

@@ -18,7 +18,7 @@
 //!
 //! let deadline = Instant::now() + Duration::from_millis(250);
 //! let request = Request::new().before(deadline);
-//! let receipt = payments.execute_with(request, async { "paid" }).await?;
+//! let receipt = payments.with(request).execute(async { "paid" }).await?;
 //! # assert_eq!(receipt, "paid");
 //! # Ok(())
 //! # }

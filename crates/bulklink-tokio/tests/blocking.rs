@@ -21,7 +21,7 @@ fn outside_a_runtime_limits_and_deadlines_apply() {
     for request in requests {
         let begun = Instant::now();
         let request = request();
-        let rejection = bulkhead.blocking_slot_with(request).expect_err("the slot is taken");
+        let rejection = bulkhead.with(request).blocking_slot().expect_err("the slot is taken");
         assert_eq!((rejection.reason(), bulkhead.status().waiting), (Reason::Expired, 0));
         assert!(begun.elapsed() >= rejection.waited() && rejection.waited() >= LIMIT / 2);
     }
@@ -34,7 +34,7 @@ async fn a_thread_of_the_pool_expires_in_paused_time() {
     let _running = bulkhead.slot().await.expect("free");
     let thread = tokio::task::spawn_blocking({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking_slot_with(Request::new().within(LIMIT)).map(drop)
+        move || bulkhead.within(LIMIT).blocking_slot().map(drop)
     });
     while bulkhead.status().waiting == 0 {
         thread::yield_now();
@@ -50,25 +50,25 @@ async fn a_thread_of_the_pool_expires_in_paused_time() {
 async fn a_blocking_call_in_a_task_returns_at_its_limit() {
     let bulkhead = bulkhead();
     let running = bulkhead.blocking_slot().expect("free");
-    let late = bulkhead.blocking_slot_with(Request::new().within(LIMIT)).expect_err("the slot is taken");
+    let late = bulkhead.within(LIMIT).blocking_slot().expect_err("the slot is taken");
     assert_eq!(late.reason(), Reason::Expired);
     drop(running);
-    drop(bulkhead.blocking_slot_owned().expect("free again"));
+    drop(bulkhead.owned().blocking_slot().expect("free again"));
 }
 
 /// A thread is its own timer, so it can wait for a higher ceiling; a task without one cannot.
 #[test]
 fn a_blocking_call_waits_for_a_higher_ceiling() {
     let bulkhead = Bulkhead::builder("shared").parallelism(2).build().expect("valid");
-    let share = bulkhead.ceiling("share");
+    let share = bulkhead.handle().ceiling("share");
     share.set_fetch(LIMIT);
     share.set(0);
-    let late = bulkhead.blocking_slot_with(Request::new().now()).expect_err("nothing is allowed");
+    let late = bulkhead.with(Request::new().now()).blocking_slot().expect_err("nothing is allowed");
     assert_eq!((late.reason(), late.waited() >= LIMIT), (Reason::Expired, true));
     share.set_fetch(Duration::from_secs(100));
     let thread = thread::spawn({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking_slot_with(Request::new().now()).map(drop)
+        move || bulkhead.with(Request::new().now()).blocking_slot().map(drop)
     });
     while bulkhead.status().waiting == 0 {
         thread::yield_now();
@@ -78,6 +78,6 @@ fn a_blocking_call_waits_for_a_higher_ceiling() {
 
     let without_timers = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     share.set(0);
-    let now = without_timers.block_on(bulkhead.slot_with(Request::new().now())).expect_err("nothing is allowed");
+    let now = without_timers.block_on(bulkhead.with(Request::new().now()).slot()).expect_err("nothing is allowed");
     assert_eq!(now.reason(), Reason::Saturated);
 }

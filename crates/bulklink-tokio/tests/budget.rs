@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bulklink::runtime::{Clock, Timer};
-use bulklink_tokio::{Bulkhead, Partitions, Reason, Request, Tokio};
+use bulklink_tokio::{Bulkhead, EventFilter, Partitions, Reason, Request, Tokio};
 use tokio::sync::oneshot;
 use tokio::task::coop::poll_proceed;
 use tokio::task::yield_now;
@@ -43,7 +43,7 @@ async fn a_loop_that_is_always_rejected_lets_other_tasks_run() {
     let full = bulkhead(1);
     let _running = full.try_slot().expect("free");
     let rounds = rounds_beside_another(async || {
-        let rejection = full.slot_with(Request::new().now()).await.expect_err("full");
+        let rejection = full.with(Request::new().now()).slot().await.expect_err("full");
         assert_eq!(rejection.reason(), Reason::Saturated);
     });
     assert!(rounds.await < 10_000);
@@ -51,9 +51,10 @@ async fn a_loop_that_is_always_rejected_lets_other_tasks_run() {
     closed.close();
     assert!(rounds_beside_another(async || closed.execute(async {}).await.expect_err("closed")).await < 10_000);
     let tenants: Partitions<u8> = Partitions::builder("busy").parallelism(1).max_partitions(1).build().expect("valid");
-    let _running = tenants.try_slot(&1).expect("free");
+    let _running = tenants.key(&1).try_slot().expect("free");
     assert!(
-        rounds_beside_another(async || tenants.slot(&2).await.expect_err("the waiting room is full")).await < 10_000
+        rounds_beside_another(async || tenants.key(&2).slot().await.expect_err("the waiting room is full")).await
+            < 10_000
     );
 }
 
@@ -63,15 +64,15 @@ async fn a_loop_that_gets_slots_lets_other_tasks_run() {
     let rounds = rounds_beside_another(async || drop(free.slot().await.expect("free"))).await;
     assert!(rounds < 200_000, "{rounds}");
     let observed = bulkhead(10);
-    observed.add_event_handler(|_| ());
-    let rounds = rounds_beside_another(async || drop(observed.slot_owned().await.expect("free"))).await;
+    observed.handle().add_event_handler(EventFilter::ALL, |_| ());
+    let rounds = rounds_beside_another(async || drop(observed.owned().slot().await.expect("free"))).await;
     assert!(rounds < 10_000, "through the gate each time: {rounds}");
 }
 
 #[tokio::test]
 async fn a_loop_that_receives_events_lets_other_tasks_run() {
     let bulkhead = bulkhead(1);
-    let mut events = bulkhead.subscribe(usize::MAX).expect("valid");
+    let mut events = bulkhead.handle().subscribe(EventFilter::ALL, usize::MAX).expect("valid");
     for _ in 0..1_000 {
         drop(bulkhead.try_slot());
     }
@@ -173,8 +174,8 @@ async fn a_loop_that_joins_ended_operations_lets_other_tasks_run() {
 async fn one_task_can_queue_thousands_of_calls() {
     const CALLS: usize = 3_000;
     let bulkhead = Bulkhead::builder("many").parallelism(1).waiting_room(CALLS).build().expect("valid");
-    let mut running = Some(bulkhead.try_slot_owned().expect("free"));
-    let mut calls: Vec<_> = (0..CALLS).map(|_| Some(Box::pin(bulkhead.slot_owned()))).collect();
+    let mut running = Some(bulkhead.owned().try_slot().expect("free"));
+    let mut calls: Vec<_> = (0..CALLS).map(|_| Some(Box::pin(bulkhead.owned().slot()))).collect();
     let mut admitted = 0;
     std::future::poll_fn(|context| {
         for place in &mut calls {

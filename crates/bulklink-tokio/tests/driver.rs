@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bulklink::runtime::DriverHome;
 use bulklink::runtime::{Clock, Timer, TimerError};
-use bulklink_tokio::{Bulkhead, OwnedSlot, Partitions, Reason, Rejection, Request, Tokio, TokioSleep};
+use bulklink_tokio::{Bulkhead, EventFilter, OwnedSlot, Partitions, Reason, Rejection, Request, Tokio, TokioSleep};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
@@ -42,7 +42,7 @@ fn taken_without_limit() -> Bulkhead {
 type Call = Pin<Box<dyn Future<Output = Result<OwnedSlot, Rejection>> + Send>>;
 
 fn call(bulkhead: &Bulkhead, limit: Duration) -> Call {
-    Box::pin(bulkhead.slot_owned_with(Request::new().within(limit)))
+    Box::pin(bulkhead.within(limit).slot())
 }
 
 /// Returns a call that was polled once, outside of any task.
@@ -98,10 +98,10 @@ async fn all_waiters_share_one_task() {
 #[test]
 fn the_future_is_small() {
     let bulkhead = taken();
-    assert_eq!((size_of_val(&bulkhead.slot()), size_of_val(&bulkhead.slot_owned())), (32, 32));
+    assert_eq!((size_of_val(&bulkhead.slot()), size_of_val(&bulkhead.owned().slot())), (32, 32));
     let builder = Partitions::builder("tenants").parallelism(1).max_partitions(1);
     let tenants: Partitions<u32> = builder.build().expect("valid");
-    assert_eq!(size_of_val(&tenants.slot(&1)), 32);
+    assert_eq!(size_of_val(&tenants.key(&1).slot()), 32);
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,7 +243,7 @@ async fn a_driver_behind_a_blocked_thread_loses_no_call() {
     let blocking = tokio::spawn({
         let bulkhead = bulkhead.clone();
         async move {
-            let mut held = Box::pin(bulkhead.slot_owned_with(Request::new().within(LIMIT)));
+            let mut held = Box::pin(bulkhead.within(LIMIT).slot());
             assert!(held.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
             std::thread::sleep(BLOCKED);
         }
@@ -252,7 +252,7 @@ async fn a_driver_behind_a_blocked_thread_loses_no_call() {
     let calls: Vec<_> = (0..20)
         .map(|_| {
             let bulkhead = bulkhead.clone();
-            tokio::spawn(async move { bulkhead.slot_with(Request::new().within(LIMIT)).await.map(drop) })
+            tokio::spawn(async move { bulkhead.within(LIMIT).slot().await.map(drop) })
         })
         .collect();
     for call in calls {
@@ -287,8 +287,8 @@ async fn idle_partitions_have_no_task() {
     let builder = Partitions::builder("tenants").parallelism(1).waiting_room(9).wait_limit(HOUR);
     let tenants: Partitions<usize> = builder.max_partitions(99).build().expect("valid");
     for tenant in 0..99 {
-        let running = tenants.try_slot(&tenant).expect("free");
-        let waiting = tokio::spawn(tenants.slot(&tenant));
+        let running = tenants.key(&tenant).try_slot().expect("free");
+        let waiting = tokio::spawn(tenants.key(&tenant).slot());
         yield_now().await;
         assert_eq!(tasks(), 2, "the call, and the driver of its partition");
         drop(running);
@@ -297,9 +297,9 @@ async fn idle_partitions_have_no_task() {
         assert_eq!(tasks(), 0, "partition {tenant} is idle");
     }
     // A partition in which another call waits still has its driver.
-    let running = tenants.try_slot(&0).expect("free");
-    let given_up = tokio::spawn(tenants.slot(&0));
-    let waits = tokio::spawn(tenants.slot(&0));
+    let running = tenants.key(&0).try_slot().expect("free");
+    let given_up = tokio::spawn(tenants.key(&0).slot());
+    let waits = tokio::spawn(tenants.key(&0).slot());
     yield_now().await;
     given_up.abort();
     yield_now().await;
@@ -343,7 +343,7 @@ fn without_a_timer_a_call_that_never_waits_is_answered() {
     let bulkhead = Bulkhead::builder("full").parallelism(1).waiting_room(9).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
     let poll = |request| {
-        let mut call = Box::pin(bulkhead.slot_owned_with(request));
+        let mut call = Box::pin(bulkhead.with(request).slot());
         let Poll::Ready(answer) = call.as_mut().poll(&mut Context::from_waker(Waker::noop())) else { panic!("waits") };
         answer.expect_err("full").reason()
     };
@@ -351,7 +351,7 @@ fn without_a_timer_a_call_that_never_waits_is_answered() {
     assert_eq!(poll(Request::new().before(Instant::now() - LIMIT)), Reason::Expired);
     assert_eq!(poll(Request::new().cost(2).within(LIMIT)), Reason::InvalidCost);
     assert_eq!(poll(Request::new().within(LIMIT).now()), Reason::Saturated);
-    let events = bulkhead.subscribe(9).expect("valid");
+    let events = bulkhead.handle().subscribe(EventFilter::ALL, 9).expect("valid");
     bulkhead.close();
     assert_eq!(poll(Request::new().within(LIMIT)), Reason::Closed);
     drop(events);

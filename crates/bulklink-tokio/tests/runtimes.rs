@@ -47,12 +47,12 @@ fn a_deadline_is_an_instant_of_tokio_or_of_the_standard_library() {
 
     let bulkhead = bulkhead();
     real().block_on(async {
-        let running = bulkhead.slot_with(of_std::request()).await.expect("free");
+        let running = bulkhead.with(of_std::request()).slot().await.expect("free");
         let soon = tokio::time::Instant::now() + LIMIT / 4;
-        let rejection = bulkhead.slot_with(Request::new().before(soon)).await.expect_err("it is taken");
+        let rejection = bulkhead.with(Request::new().before(soon)).slot().await.expect_err("it is taken");
         assert_eq!(rejection.reason(), Reason::Expired);
         let soon = std::time::Instant::now() + LIMIT / 4;
-        let rejection = bulkhead.slot_with(Request::new().deadline(soon)).await.expect_err("it is taken");
+        let rejection = bulkhead.with(Request::new().deadline(soon)).slot().await.expect_err("it is taken");
         assert!(rejection.kept().is_some(), "{rejection}");
         drop(running);
     });
@@ -68,7 +68,7 @@ fn a_static_bulkhead_needs_no_cell_of_its_own() {
     for runtime in [real(), paused()] {
         runtime.block_on(expires_in_time(&SHARED));
         let running = runtime.block_on(SHARED.slot()).expect("free");
-        let waiting = runtime.spawn(SHARED.execute_owned_with(Request::new(), async { "run" }));
+        let waiting = runtime.spawn(SHARED.with(Request::new()).execute(async { "run" }));
         runtime.block_on(tokio::task::yield_now());
         drop(running);
         assert_eq!(runtime.block_on(waiting).expect("no panic"), Ok("run"));
@@ -81,7 +81,7 @@ fn an_owned_call_is_spawned_as_it_is() {
     struct Job(ExecuteOwned<std::future::Ready<u8>>);
 
     let bulkhead = bulkhead();
-    let job = Job(bulkhead.execute_owned(std::future::ready(7)));
+    let job = Job(bulkhead.owned().execute(std::future::ready(7)));
     drop(bulkhead);
     let task = async { tokio::spawn(job.0).await.expect("it does not panic") };
     assert_eq!(real().block_on(task), Ok(7));
@@ -108,10 +108,10 @@ fn a_static_bulkhead_survives_its_runtimes_and_their_paused_clocks() {
 fn if_the_clocks_of_runtimes_differ_no_limit_ends_late() {
     let shared = Bulkhead::builder("shared").parallelism(1).waiting_room(5).build().expect("valid");
     let (ahead, behind) = (paused(), paused());
-    let running = shared.try_slot_owned().expect("free");
-    let mut unlimited = Box::pin(shared.slot_owned());
+    let running = shared.owned().try_slot().expect("free");
+    let mut unlimited = Box::pin(shared.owned().slot());
     assert!(unlimited.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    let limited = || shared.slot_owned_with(Request::new().within(LIMIT));
+    let limited = || shared.within(LIMIT).slot();
     let tells_the_time = async {
         tokio::time::advance(HOUR).await;
         assert!(shared.try_slot().is_err(), "the queue is not empty, so this tells the gate the time");
@@ -178,6 +178,6 @@ fn without_a_limit_no_runtime_is_needed() {
 async fn a_deadline_before_the_anchor_does_not_overflow() {
     let shared = bulkhead();
     let past = tokio::time::Instant::now() - LIMIT;
-    let rejection = shared.slot_with(Request::new().before(past)).await.expect_err("the deadline is past");
+    let rejection = shared.with(Request::new().before(past)).slot().await.expect_err("the deadline is past");
     assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
 }

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, JoinError, JoinHandle, Reason, Request, SubmitError};
+use bulklink_tokio::{Bulkhead, JoinError, JoinHandle, Reason, SubmitError};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 
@@ -58,8 +58,8 @@ async fn operations_run_in_order_and_one_too_many_is_rejected() {
 async fn a_rejection_by_a_limit_comes_through_the_handle() {
     let bulkhead = bulkhead(1, 3);
     let running = bulkhead.submit(pending::<()>()).expect("free");
-    let task = bulkhead.submit_with(Request::new().within(LIMIT), async {}).expect("there is room");
-    let closure = bulkhead.submit_blocking_with(Request::new().within(2 * LIMIT), || ()).expect("there is room");
+    let task = bulkhead.within(LIMIT).submit(async {}).expect("there is room");
+    let closure = bulkhead.within(2 * LIMIT).submit_blocking(|| ()).expect("there is room");
     for (handle, limit) in [(task, LIMIT), (closure, 2 * LIMIT)] {
         let Err(JoinError::Rejected(rejection)) = handle.await else { panic!("there was no slot") };
         assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, limit));
@@ -93,7 +93,7 @@ fn without_a_timer_submit_with_a_limit_is_refused() {
         let bulkhead = bulkhead(1, 3);
         for is_taken in [false, true] {
             let running = is_taken.then(|| bulkhead.try_slot().expect("free"));
-            let refused = bulkhead.submit_with(Request::new().within(LIMIT), async {});
+            let refused = bulkhead.within(LIMIT).submit(async {});
             let Err(SubmitError::NoTimer(error)) = refused else { panic!("there is no timer: {refused:?}") };
             assert!(error.to_string().contains(why), "{error}");
             drop(running);
@@ -102,10 +102,10 @@ fn without_a_timer_submit_with_a_limit_is_refused() {
         assert_eq!((status.waiting, status.in_flight, status.totals.admitted, status.totals.queued), (0, 0, 1, 0));
         // A call that does not wait needs no timer.
         let running = bulkhead.try_slot().expect("free");
-        let past = bulkhead.submit_with(Request::new().within(Duration::ZERO), async {});
+        let past = bulkhead.within(Duration::ZERO).submit(async {});
         assert!(matches!(past, Err(SubmitError::Rejected(no)) if no.reason() == Reason::Expired));
         bulkhead.close();
-        let closed = bulkhead.submit_with(Request::new().within(LIMIT), async {});
+        let closed = bulkhead.within(LIMIT).submit(async {});
         assert!(matches!(closed, Err(SubmitError::Rejected(no)) if no.reason() == Reason::Closed));
         drop(running);
     }

@@ -31,11 +31,11 @@ async fn a_limit_passes() {
 async fn a_deadline_of_tokios_clock_is_kept() {
     let bulkhead = bulkhead(LONG);
     let now = Instant::now();
-    let rejection = bulkhead.slot_with(Request::new().before(now)).await.expect_err("past");
+    let rejection = bulkhead.with(Request::new().before(now)).slot().await.expect_err("past");
     assert_eq!((rejection.reason(), rejection.waited()), (Reason::Expired, Duration::ZERO));
-    let _running = bulkhead.slot_with(Request::new().before(now + LONG)).await.expect("in time");
+    let _running = bulkhead.with(Request::new().before(now + LONG)).slot().await.expect("in time");
     let deadline = Instant::now() + LIMIT;
-    let rejection = bulkhead.slot_with(Request::new().before(deadline)).await.expect_err("it is taken");
+    let rejection = bulkhead.with(Request::new().before(deadline)).slot().await.expect_err("it is taken");
     assert_eq!(rejection.reason(), Reason::Expired);
     assert!(rejection.limit().is_some_and(|limit| limit > LIMIT / 2 && limit <= LIMIT), "{rejection}");
     assert!(deadline.elapsed() < LONG && Instant::now() + LIMIT / 10 >= deadline);

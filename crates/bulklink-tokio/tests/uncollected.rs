@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, OwnedSlotFuture, Reason, Request};
+use bulklink_tokio::{Bulkhead, OwnedSlotFuture, Reason};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -23,7 +23,7 @@ fn runtime() -> Runtime {
 }
 
 fn queued(bulkhead: &Bulkhead) -> Pin<Box<OwnedSlotFuture>> {
-    let mut call = Box::pin(bulkhead.slot_owned());
+    let mut call = Box::pin(bulkhead.owned().slot());
     assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     call
 }
@@ -41,7 +41,7 @@ async fn a_call_that_is_not_polled_loses_its_slot_to_the_next() {
 #[test]
 fn a_call_without_a_limit_works_outside_of_a_runtime() {
     let bulkhead = bulkhead(LIMIT);
-    let mut call = Box::pin(bulkhead.slot_owned());
+    let mut call = Box::pin(bulkhead.owned().slot());
     assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
     let _running = bulkhead.try_slot().expect("free");
     drop(queued(&bulkhead));
@@ -52,8 +52,8 @@ async fn a_limit_on_the_wait_is_in_time_beside_a_long_limit_of_the_slot() {
     let bulkhead = bulkhead(LONG);
     let _running = bulkhead.slot().await.expect("free");
     let _patient = queued(&bulkhead);
-    let handle = bulkhead.submit_with(Request::new().within(LIMIT), async {}).expect("there is room");
-    let limited = bulkhead.slot_with(Request::new().within(LIMIT));
+    let handle = bulkhead.within(LIMIT).submit(async {}).expect("there is room");
+    let limited = bulkhead.within(LIMIT).slot();
     let expired = timeout(LONG / 2, limited).await.expect("in time").expect_err("taken");
     assert_eq!(expired.reason(), Reason::Expired);
     assert!(timeout(LONG / 2, handle).await.expect("in time").is_err());
@@ -63,7 +63,7 @@ async fn a_limit_on_the_wait_is_in_time_beside_a_long_limit_of_the_slot() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_submitted_operation_whose_thread_is_blocked_loses_its_slot() {
     let bulkhead = bulkhead(LIMIT);
-    let running = bulkhead.slot_owned().await.expect("free");
+    let running = bulkhead.owned().slot().await.expect("free");
     let [first, second] = [(); 2].map(|()| bulkhead.submit(async {}).expect("there is room"));
     while bulkhead.status().waiting < 2 {
         tokio::task::yield_now().await;
@@ -92,7 +92,7 @@ fn a_call_that_is_polled_on_another_runtime_goes_on() {
     let (first, second) = (runtime(), runtime());
     let bulkhead = bulkhead(LIMIT);
     let (running, _forgotten, next) = first.block_on(async {
-        let running = bulkhead.slot_owned().await.expect("free");
+        let running = bulkhead.owned().slot().await.expect("free");
         let waiting = (queued(&bulkhead), queued(&bulkhead));
         tokio::task::yield_now().await;
         (running, waiting.0, waiting.1)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bulklink::partitions::Lookup;
 use bulklink::runtime::{Clock, Instant, Runtime};
-use bulklink::{Bulkhead, OwnedSlot, OwnedSlotFuture, Partitions, Request};
+use bulklink::{Bulkhead, OwnedSlot, OwnedSlotFuture, Partitions, Request, plumbing};
 
 /// A layer's knowledge of the requests `Q` that it admits. The bulkheads and closures are shared by
 /// all clones.
@@ -91,11 +91,11 @@ struct Keyed<K, R, S, G> {
 
 impl<Q, R: Runtime> Entrance<Q, R> for Whole<R> {
     fn take_free(&self) -> Option<OwnedSlot> {
-        self.bulkhead.take_free_owned()
+        plumbing::take_free_owned(&self.bulkhead)
     }
 
     fn slot(&self, _: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
-        self.bulkhead.slot_owned_with(call)
+        self.bulkhead.with(call).slot()
     }
 
     fn estimated_wait(&self, _: &Q, cost: usize) -> Option<Duration> {
@@ -129,11 +129,15 @@ where
     }
 
     fn slot(&self, request: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
-        self.partitions.slot_with((self.key)(request), call)
+        self.partitions.key((self.key)(request)).with(call).slot()
     }
 
     fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {
-        self.partitions.estimated_wait((self.key)(request), cost)
+        let partition = self.partitions.partition((self.key)(request))?;
+        let estimate = partition.estimated_wait(cost);
+        // It may have been evicted meanwhile, and its handlers are foreign.
+        plumbing::discard(partition);
+        estimate
     }
 }
 

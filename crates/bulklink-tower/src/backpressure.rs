@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bulklink::runtime::Runtime;
-use bulklink::{Bulkhead, OwnedSlot, OwnedSlotFuture, Rejection};
+use bulklink::{Bulkhead, OwnedSlot, OwnedSlotFuture, Rejection, plumbing};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -19,9 +19,9 @@ use crate::{Errors, ResponseFuture};
 /// callers that must not take on a request before there is room for it.
 ///
 /// A reservation is of one unit. It is kept until the service is called or dropped: a clone that is
-/// ready and never called keeps its slot from all others, and [closing](Bulkhead::closed) from
-/// ending; so does a `Buffer` between two requests, once it has been ready. Where no caller relies
-/// on `poll_ready`, use [`BulkheadLayer`](crate::BulkheadLayer) instead.
+/// ready and never called keeps its slot from all others, and [closing](Bulkhead::close_and_wait)
+/// from ending; so does a `Buffer` between two requests, once it has been ready. Where no caller
+/// relies on `poll_ready`, use [`BulkheadLayer`](crate::BulkheadLayer) instead.
 ///
 /// If the bulkhead rejects the reservation, the service is ready, and the next request is rejected;
 /// unless `poll_ready` is called again before, and a slot is free then.
@@ -78,7 +78,7 @@ where
     /// was rejected.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         if let Reservation::None = self.reservation {
-            self.reservation = Reservation::Acquiring(self.bulkhead.slot_owned());
+            self.reservation = Reservation::Acquiring(self.bulkhead.owned().slot());
         }
         if let Reservation::Acquiring(slot) = &mut self.reservation {
             self.reservation = match ready!(Pin::new(slot).poll(context)) {
@@ -90,7 +90,7 @@ where
             // A service that was ready stays so. But a slot that is free by now is taken, if the
             // service inside is ready, too.
             if let Poll::Ready(Ok(())) = self.inner.poll_ready(context) {
-                if let Some(slot) = self.bulkhead.take_free_owned() {
+                if let Some(slot) = plumbing::take_free_owned(&self.bulkhead) {
                     self.reservation = Reservation::Acquired(slot);
                 }
             }

@@ -49,7 +49,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// In a loop of your own, such as one around the `auto` builder of hyper-util, call
 /// [`accept`](LimitedListener::accept); where the listener is not one of tokio's, get the slot by
-/// [`slot_owned`](Bulkhead::slot_owned) and make a [`Connection`] with it.
+/// [`owned`](Bulkhead::owned) and make a [`Connection`] with it.
 ///
 /// # The bulkhead
 ///
@@ -224,7 +224,7 @@ impl<L: axum::serve::Listener, R: Runtime<Sleep: Send>> axum::serve::Listener fo
 impl<R: Runtime> Slots<R> {
     fn new(bulkhead: &Bulkhead<R>) -> Self {
         let changed = Arc::new(Notify::new());
-        let on_close = bulkhead.add_event_handler_for(EventFilter::of(EventKind::Closed), {
+        let on_close = bulkhead.handle().add_event_handler(EventFilter::of(EventKind::Closed), {
             let changed = Arc::clone(&changed);
             move |_| changed.notify_one()
         });
@@ -256,7 +256,7 @@ impl<R: Runtime> Slots<R> {
 
     async fn slot(&self) -> Result<Held, Rejection> {
         loop {
-            match self.bulkhead.slot_owned().await {
+            match self.bulkhead.owned().slot().await {
                 Ok(slot) => return Ok(Held { slot: Some(slot), listener: Some(Arc::clone(&self.changed)) }),
                 Err(rejection) if rejection.reason() == Reason::Closed => return Err(rejection),
                 // A slot that has been free since then has left a notification.
@@ -274,7 +274,7 @@ impl<R: Runtime> Slots<R> {
 
 impl<R: Runtime> Drop for Slots<R> {
     fn drop(&mut self) {
-        self.bulkhead.remove_event_handler(self.on_close);
+        self.bulkhead.handle().remove_event_handler(self.on_close);
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bulklink::runtime::{Instant, Runtime};
-use bulklink::{OwnedSlotFuture, Rejection};
+use bulklink::{OwnedSlotFuture, Rejection, plumbing};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
@@ -130,7 +130,7 @@ where
             outcome.exempted(&mut request);
             return ResponseFuture::ready_to_call(None, config, service.clone(), request);
         };
-        let decided = match slot.decide() {
+        let decided = match plumbing::decide(&mut slot) {
             Some(Err(rejection)) => {
                 let answer = Some(config.reject(&request, rejection, deadline));
                 let state = State::Answered { answer, config: Some(Arc::clone(config)) };

@@ -200,7 +200,7 @@ async fn a_closed_bulkhead_accepts_nothing_and_keeps_what_is_open() {
     assert!(!late.is_answered(MOMENT).await);
     assert!(open.is_served().await);
     server.shut_down().await;
-    timeout(LONG, bulkhead.closed()).await.expect("no slot is held");
+    timeout(LONG, bulkhead.handle().closed()).await.expect("no slot is held");
 }
 
 #[tokio::test]
@@ -390,7 +390,7 @@ async fn a_connection_is_the_stream_inside_with_its_vectored_writes() {
     connection.read_to_string(&mut text).await.unwrap();
     assert_eq!((&*text, bulkhead.status().in_flight), ("three", 1));
     drop(connection);
-    let slot = bulkhead.try_slot_owned().unwrap();
+    let slot = bulkhead.owned().try_slot().unwrap();
     let by_hand = Connection::new((), slot);
     assert_eq!(bulkhead.status().in_flight, 1);
     drop(by_hand);

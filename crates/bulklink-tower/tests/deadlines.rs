@@ -73,7 +73,7 @@ async fn a_request_that_waits_until_its_deadline_is_rejected_and_not_cancelled()
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_late_to_take_its_slot_begins_no_work() {
     let payments = one_slot();
-    let running = payments.try_slot_owned().unwrap();
+    let running = payments.owned().try_slot().unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
     let mut service = layer(&payments).cancel_at_deadline().layer(service_fn({
         let calls = Arc::clone(&calls);

@@ -59,7 +59,7 @@ fn foreign() -> Foreign {
 fn full<R: Runtime>(clock: R) -> (Bulkhead<R>, OwnedSlot, impl FnMut() -> (u16, Option<u64>) + Clone + Send) {
     let payments = Bulkhead::builder_on(clock, "payments").parallelism(1).build().unwrap();
     drop(payments.try_slot().unwrap());
-    let running = payments.try_slot_owned().unwrap();
+    let running = payments.owned().try_slot().unwrap();
     let service = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new()))));
     let mut service = BulkheadLayer::new(&payments).respond().layer(service);
     let reject = move || {

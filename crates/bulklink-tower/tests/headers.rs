@@ -101,8 +101,8 @@ async fn each_tenant_has_its_own_slots_and_a_bad_key_is_counted_once() {
     let tenants: Partitions<String> = Partitions::builder("tenants").parallelism(1).max_partitions(9).build().unwrap();
     let tenant = KeyHeader::new("x-tenant", "anonymous").unwrap();
     let layer = BulkheadLayer::keyed_by_header(&tenants, &tenant).respond();
-    let _of_ann = tenants.try_slot("ann").unwrap();
-    let _of_anonymous = tenants.try_slot("anonymous").unwrap();
+    let _of_ann = tenants.key("ann").try_slot().unwrap();
+    let _of_anonymous = tenants.key("anonymous").try_slot().unwrap();
     assert_eq!(status(&layer, "x-tenant", "ann").await, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(status(&layer, "x-tenant", "bob").await, StatusCode::OK);
     assert_eq!(status(&layer, "x-tenant", "\t").await, StatusCode::SERVICE_UNAVAILABLE);

@@ -65,7 +65,7 @@ async fn a_rejected_reservation_rejects_the_next_request() {
 #[tokio::test]
 async fn a_service_that_is_ready_stays_so_until_it_is_called() {
     let payments = one_slot();
-    let running = payments.try_slot_owned().unwrap();
+    let running = payments.owned().try_slot().unwrap();
     let mut service = BackpressureLayer::new(&payments).layer(echo());
     for _ in 0..3 {
         assert!(service.ready().now_or_never().is_some());
@@ -134,7 +134,7 @@ async fn each_key_has_its_own_slots() {
     let tenants: Partitions<String> = Partitions::builder("tenants").parallelism(1).max_partitions(10).build().unwrap();
     let layer = BulkheadLayer::keyed(&tenants, |request: &(&'static str, u32)| request.0);
     let mut service = layer.layer(service_fn(|(_, answer): (&str, u32)| ready(Ok::<_, Infallible>(answer))));
-    let _of_ann = tenants.try_slot("ann").unwrap();
+    let _of_ann = tenants.key("ann").try_slot().unwrap();
     assert!(service.call(("ann", 1)).await.is_err());
     assert_eq!(service.call(("bob", 2)).await.unwrap(), 2);
 }
@@ -156,7 +156,7 @@ async fn a_request_waits_no_longer_than_its_limit_and_its_deadline() {
 #[tokio::test]
 async fn a_task_that_tries_again_in_a_loop_lets_other_tasks_run() {
     let payments = one_slot();
-    let running = payments.try_slot_owned().unwrap();
+    let running = payments.owned().try_slot().unwrap();
     tokio::spawn(async move { drop(running) });
     let mut service = BulkheadLayer::new(&payments).layer(echo());
     let mut rejected = 0;

@@ -47,7 +47,7 @@ fn reject(bulkhead: &Bulkhead, calls: usize) {
 }
 
 fn run(bulkhead: &Bulkhead, calls: usize) -> Vec<impl Sized + use<>> {
-    (0..calls).map(|_| bulkhead.try_slot_owned().unwrap()).collect()
+    (0..calls).map(|_| bulkhead.owned().try_slot().unwrap()).collect()
 }
 
 /// Returns the headings of the rows: label, severity and state.
@@ -66,17 +66,17 @@ async fn registry() -> (Registry, impl Sized) {
     registry.create(Bulkhead::builder("idle").parallelism(4)).unwrap();
     let tenants = Partitions::builder("tenants").parallelism(2).waiting_room(1).wait_limit(MS).max_partitions(1);
     let tenants: Partitions<String> = registry.create_partitions(tenants).unwrap();
-    let tenant = tenants.try_slot("secret-key").unwrap();
-    assert!(tenants.try_slot("other-secret").is_err());
+    let tenant = tenants.key("secret-key").try_slot().unwrap();
+    assert!(tenants.key("other-secret").try_slot().is_err());
     let full = Bulkhead::builder("pay \"ments\"").parallelism(1).waiting_room(2).wait_limit(2_000 * MS);
     let full = registry.create(full.waiting_room_units(5)).unwrap();
-    let first = full.try_slot_owned().unwrap();
-    let mut second = Box::pin(full.slot_owned());
+    let first = full.owned().try_slot().unwrap();
+    let mut second = Box::pin(full.owned().slot());
     assert!((&mut second).now_or_never().is_none());
     advance(30 * MS).await;
     drop(first);
     let second = second.await.unwrap();
-    let mut waiting = [(); 2].map(|()| Box::pin(full.slot_owned()));
+    let mut waiting = [(); 2].map(|()| Box::pin(full.owned().slot()));
     assert!((&mut waiting[0]).now_or_never().is_none());
     advance(20 * MS).await;
     assert!((&mut waiting[1]).now_or_never().is_none());
@@ -168,7 +168,7 @@ async fn a_row_names_the_ceiling_that_binds() {
     let registry = Registry::new();
     let search = registry.create(Bulkhead::builder("search").parallelism(100)).unwrap();
     let app = page::router(&registry);
-    let ceilings = ["fleet", "a \"b\"\n"].map(|by| search.ceiling(by));
+    let ceilings = ["fleet", "a \"b\"\n"].map(|by| search.handle().ceiling(by));
     ceilings[0].set(3);
     let _running: Vec<_> = (0..3).map(|_| search.try_slot().unwrap()).collect();
     let shown = text(&app, "").await;
@@ -230,8 +230,8 @@ async fn ten_thousand_bulkheads_are_a_short_page_of_the_worst() {
     let bulkheads: Vec<_> = (0..10_000)
         .map(|number| registry.create(Bulkhead::builder(&format!("number {number:05}")).parallelism(100)).unwrap())
         .collect();
-    let _running = bulkheads[7_777].try_slot_with(bulklink_tokio::Request::new().cost(100)).unwrap();
-    let _others: Vec<_> = bulkheads.iter().skip(5_000).step_by(2).map(|one| one.try_slot_owned().unwrap()).collect();
+    let _running = bulkheads[7_777].with(bulklink_tokio::Request::new().cost(100)).try_slot().unwrap();
+    let _others: Vec<_> = bulkheads.iter().skip(5_000).step_by(2).map(|one| one.owned().try_slot().unwrap()).collect();
     let app: Router = page::router(&registry);
     let begin = Instant::now();
     let page = text(&app, "").await;
@@ -273,7 +273,7 @@ async fn the_page_shows_what_is_there_when_it_is_asked_for_and_changes_nothing()
     let (registry, single) = (Registry::new(), Bulkhead::builder("single").parallelism(1).build().unwrap());
     let keyed = Partitions::builder("keyed").parallelism(1).max_partitions(1);
     let keyed: Partitions<u8> = keyed.build().unwrap();
-    let app: Router = Page::new(&registry).bulkhead(&single).partitions(&keyed.to_handle()).router();
+    let app: Router = Page::new(&registry).bulkhead(&single).partitions(&keyed.handle()).router();
     assert_eq!(labels(&json(&app, "").await), ["keyed", "single"]);
     let late = registry.create(Bulkhead::builder("late").parallelism(1)).unwrap();
     late.pause();
@@ -301,13 +301,13 @@ async fn a_burst_that_is_over_is_not_reported() {
         let app: Router = page::router(&registry);
         for second in 0..=60 {
             if second < 3 {
-                let _running = (bulkhead.try_slot().unwrap(), tenants.try_slot("ann").unwrap());
+                let _running = (bulkhead.try_slot().unwrap(), tenants.key("ann").try_slot().unwrap());
                 for key in ["ann", "bob"].repeat(10) {
-                    assert!(bulkhead.try_slot().is_err() && tenants.try_slot(key).is_err());
+                    assert!(bulkhead.try_slot().is_err() && tenants.key(key).try_slot().is_err());
                 }
             }
             // One call a second, all of which are served: so few that the burst weighs for hours.
-            drop((calm.try_slot().unwrap(), bulkhead.try_slot().unwrap(), tenants.try_slot("ann").unwrap()));
+            drop((calm.try_slot().unwrap(), bulkhead.try_slot().unwrap(), tenants.key("ann").try_slot().unwrap()));
             for _ in look_at.iter().filter(|at| **at == second) {
                 let page = text(&app, "").await;
                 let during = ["payments: critical", "tenants: critical", "calm: ok"];

@@ -191,7 +191,7 @@ async fn a_client_finds_the_slots_of_all_layers_in_a_response_that_upgrades() {
 #[tokio::test]
 async fn requests_without_room_for_their_key_are_not_the_fault_of_the_tenant() {
     let tenants: Partitions<String> = Partitions::builder("tenants").parallelism(1).max_partitions(1).build().unwrap();
-    let _of_ann = tenants.try_slot("ann").unwrap();
+    let _of_ann = tenants.key("ann").try_slot().unwrap();
     let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS);
     let layer = BulkheadLayer::keyed(&tenants, |request: &Request<()>| request.uri().path()).respond_with(&responses);
     let response = layer.layer(answering(Empty::<Bytes>::new())).call(Request::new(())).await.unwrap();
@@ -355,7 +355,7 @@ async fn one_a_second(builder: Builder<Tokio>) -> (Bulkhead, OwnedSlot) {
         let _ = payments.estimated_wait(1);
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    let slot = payments.try_slot_owned().unwrap();
+    let slot = payments.owned().try_slot().unwrap();
     (payments, slot)
 }
 
@@ -422,7 +422,7 @@ async fn without_a_rate_there_is_no_retry_after() {
 async fn the_time_of_a_request_is_counted_from_the_outermost_layer() {
     let bulkhead = |label| Bulkhead::builder(label).parallelism(1).waiting_room(1).build().unwrap();
     let (outside, inside) = (bulkhead("outside"), bulkhead("inside"));
-    let (of_outside, _of_inside) = (outside.try_slot_owned().unwrap(), inside.try_slot_owned().unwrap());
+    let (of_outside, _of_inside) = (outside.owned().try_slot().unwrap(), inside.owned().try_slot().unwrap());
     let layer = |bulkhead| BulkheadLayer::new(bulkhead).deadline_after(|_: &Request<()>| Some(Duration::from_secs(1)));
     let inner = layer(&inside).respond().layer(answering(Empty::<Bytes>::new()));
     let mut service = layer(&outside).respond().layer(inner);

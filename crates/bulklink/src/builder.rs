@@ -139,9 +139,9 @@ impl<R> Builder<R> {
     /// # let mut executor = Executor::new(FakeClock::new());
     /// # let builder = Bulkhead::builder_on(executor.clock(), "reports");
     /// let reports = builder.capacity(4).waiting_room(100).waiting_room_units(6).build()?;
-    /// let _running = reports.try_slot_with(Request::new().cost(4))?;
-    /// let _waiting = executor.spawn(reports.slot_owned_with(Request::new().cost(3)));
-    /// let rejected = executor.spawn(reports.slot_owned_with(Request::new().cost(4)));
+    /// let _running = reports.with(Request::new().cost(4)).try_slot()?;
+    /// let _waiting = executor.spawn(reports.with(Request::new().cost(3)).slot());
+    /// let rejected = executor.spawn(reports.with(Request::new().cost(4)).slot());
     /// executor.run_until_idle();
     /// assert_eq!(
     ///     rejected.output().unwrap().unwrap_err().to_string(),
@@ -228,7 +228,7 @@ impl<R> Builder<R> {
     /// collected ([`uncollected`](crate::Snapshot::uncollected)), and the
     /// [age of the oldest](crate::Snapshot::oldest_uncollected). For an alert, compare
     /// [`taken_back`](crate::Interval::taken_back) of two statuses; or [add an event handler
-    /// for](crate::Handle::add_event_handler_for) [`Uncollected`](crate::EventKind::Uncollected)
+    /// for](crate::Handle::add_event_handler) [`Uncollected`](crate::EventKind::Uncollected)
     /// alone, which adds nothing to other calls.
     ///
     /// [`Timer::home`]: crate::Timer::home

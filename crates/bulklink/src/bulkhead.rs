@@ -8,19 +8,21 @@ mod forward;
 
 use alloc::sync::Arc;
 use core::fmt;
-use core::ops::Deref;
 
 use crate::Handle;
+#[cfg(doc)]
+use crate::Request;
 use crate::gate::shared::Shared;
 
 /// Limits how many operations run at the same time on one resource, how many wait, and how long.
 ///
-/// Clones are cheap and share everything. What needs no runtime (status, limits, pause, close,
-/// events) is also on the [`Handle`], to which a bulkhead dereferences.
+/// Clones are cheap and share everything. [`with`](Bulkhead::with) binds a [`Request`], with a
+/// cost, a limit or a deadline, to the bulkhead. What needs no runtime (status, limits, pause,
+/// close, events) is on its [handle](Bulkhead::handle), with more than the usual methods here.
 ///
 /// ```
 /// # use bulklink::testing::{Executor, FakeClock};
-/// # use bulklink::{Bulkhead, Request};
+/// # use bulklink::Bulkhead;
 /// # use std::time::Duration;
 /// # let mut executor = Executor::new(FakeClock::new());
 /// let payments = Bulkhead::builder_on(executor.clock(), "payments")
@@ -35,8 +37,7 @@ use crate::gate::shared::Shared;
 /// # assert_eq!(receipt, "paid");
 ///
 /// // The same as a guard, with a shorter wait for this call.
-/// let hurried = Request::new().within(Duration::from_millis(100));
-/// let slot = payments.slot_with(hurried).await?;
+/// let slot = payments.within(Duration::from_millis(100)).slot().await?;
 /// drop(slot);
 ///
 /// // Inspects it, changes it, and ends it.
@@ -85,10 +86,8 @@ impl<R> Bulkhead<R> {
     }
 }
 
-impl<R> Deref for Bulkhead<R> {
-    type Target = Handle;
-
-    fn deref(&self) -> &Handle {
+impl<R> AsRef<Handle> for Bulkhead<R> {
+    fn as_ref(&self) -> &Handle {
         &self.handle
     }
 }

@@ -40,7 +40,7 @@ use crate::gate::shared::{Shared, hint};
 /// # use bulklink::{Bulkhead, testing::FakeClock};
 /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
 /// let payments = builder.parallelism(100).build()?;
-/// let adaptive = payments.ceiling("adaptive");
+/// let adaptive = payments.handle().ceiling("adaptive");
 /// adaptive.set(1);
 /// let _running = payments.try_slot()?;
 /// let rejection = payments.try_slot().unwrap_err();
@@ -51,7 +51,7 @@ use crate::gate::shared::{Shared, hint};
 ///      (1 of 100 in use, 1 allowed by adaptive, 0 of 0 waiting)"
 /// );
 /// drop(adaptive);
-/// assert_eq!(payments.free(), 99);
+/// assert_eq!(payments.status().free(), 99);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a ceiling that is dropped is lifted"]

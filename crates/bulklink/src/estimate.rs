@@ -1,12 +1,10 @@
 //! How long a call that was rejected would have to wait, by the rate at which units become free;
 //! and how long calls have waited already.
 
-use core::hash::BuildHasher;
 use core::time::Duration;
 
-use crate::foreign::{attempt, discard};
-use crate::partitions::Lookup;
-use crate::{Clock, Handle, Partitions};
+use crate::Handle;
+use crate::foreign::attempt;
 
 impl Handle {
     /// Estimates how long a call of this cost, made now, would have to wait for its units: for the
@@ -79,46 +77,15 @@ impl Handle {
     /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
     /// let payments = builder.parallelism(1).waiting_room(2).build()?;
     /// let _running = payments.try_slot()?;
-    /// assert_eq!(payments.oldest_wait(), None);
-    /// let _waiting = executor.spawn(payments.slot_owned());
+    /// assert_eq!(payments.handle().oldest_wait(), None);
+    /// let _waiting = executor.spawn(payments.owned().slot());
     /// executor.run_until_idle();
     /// executor.advance(Duration::from_millis(40));
-    /// assert_eq!(payments.oldest_wait(), Some(Duration::from_millis(40)));
+    /// assert_eq!(payments.handle().oldest_wait(), Some(Duration::from_millis(40)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn oldest_wait(&self) -> Option<Duration> {
         self.shared.oldest_wait()
-    }
-}
-
-impl<K, R, S> Partitions<K, R, S>
-where
-    R: Clock + Clone + Send + Sync + 'static,
-    S: BuildHasher,
-{
-    /// Estimates how long a call of this cost with this key, made now, would have to wait in its
-    /// partition; see [`Handle::estimated_wait`](crate::Handle::estimated_wait).
-    ///
-    /// Returns `None` also if the key has no partition. A partition that is evicted takes its rate
-    /// with it. This takes the lock of the partitions, and then that of the bulkhead.
-    ///
-    /// ```
-    /// # use bulklink::{Partitions, testing::FakeClock};
-    /// # use std::time::Duration;
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
-    /// assert_eq!(tenants.estimated_wait("ann", 1), None, "there is no partition");
-    /// drop(tenants.try_slot("ann")?);
-    /// assert_eq!(tenants.estimated_wait("ann", 1), Some(Duration::ZERO));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn estimated_wait<Q: Lookup<K> + ?Sized>(&self, key: &Q, cost: usize) -> Option<Duration> {
-        let partition = self.handle(key)?;
-        let estimate = partition.estimated_wait(cost);
-        // It may have been evicted meanwhile, and its handlers are foreign.
-        discard(partition);
-        estimate
     }
 }

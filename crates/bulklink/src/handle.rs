@@ -15,7 +15,7 @@ use crate::{Closed, Event, EventReceiver, HandlerId, ReconfigureError, Reconfigu
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
 ///
-/// Cheap to clone. Every [`Bulkhead`](crate::Bulkhead) dereferences to its handle.
+/// Cheap to clone; returned by [`Bulkhead::handle`](crate::Bulkhead::handle).
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,
@@ -50,29 +50,8 @@ impl Handle {
         // A clock that panics must not hide the figures.
         let now = attempt(|| self.shared.now());
         let snapshot = self.shared.with_gate(|state| state.snapshot(now));
-        Status::new(self.shared.label(), snapshot)
-    }
-
-    /// Returns the units that are free at this moment, as [`Status::free`](crate::Snapshot::free)
-    /// does: zero while paused.
-    ///
-    /// It costs less than a [status](Handle::status): it takes the lock, and does not read the
-    /// clock. It is only a hint, because other calls may take the units immediately; to take one if
-    /// it is free, use [`try_slot`](crate::Bulkhead::try_slot).
-    ///
-    /// ```
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
-    /// let payments = builder.parallelism(10).build()?;
-    /// let slot = payments.try_slot()?;
-    /// assert_eq!(payments.free(), 9);
-    /// # drop(slot);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    #[doc(alias = "available_permits")]
-    pub fn free(&self) -> usize {
-        self.shared.with_gate(|state| state.gate.free())
+        let (label, identity) = (Arc::clone(self.shared.label()), self.shared.identity());
+        Status { label, handler_panics: identity.handler_panics(), dropped_events: identity.dropped_events(), snapshot }
     }
 
     /// Changes the parallelism, or the capacity in units. Returns what the change did.
@@ -234,12 +213,6 @@ impl Handle {
         self.shared.input(|state| state.resume(now))
     }
 
-    /// Returns whether the bulkhead is [paused](Handle::pause). A closed bulkhead is not.
-    #[must_use]
-    pub fn is_paused(&self) -> bool {
-        self.shared.beside_the_word(|state| state.gate.is_paused())
-    }
-
     /// Closes the bulkhead. All waiting calls and all later calls are rejected; running operations
     /// go on.
     ///
@@ -283,7 +256,7 @@ impl Handle {
     /// drop(running);
     /// clock.advance(Duration::from_secs(5));
     /// assert_eq!(db.status().oldest_uncollected(), Some(Duration::from_secs(5)));
-    /// assert_eq!(db.take_back_uncollected(Duration::from_secs(1)), 1);
+    /// assert_eq!(db.handle().take_back_uncollected(Duration::from_secs(1)), 1);
     /// let slot = db.try_slot()?;
     /// # Ok::<(), bulklink::Rejection>(())
     /// # })?;
@@ -359,38 +332,18 @@ impl Handle {
     ///
     /// Calls in a handler, or in one of several wakers, do not block. Their events are delivered by
     /// the call that this code interrupts, after its own, and that blocks for them too. They are
-    /// dropped, [counted](Handle::dropped_events) and missing in the
+    /// dropped, [counted](Status::dropped_events) and missing in the
     /// [numbers](bulklink_core::Event::number) while 1,024 are queued. Without the standard library
     /// no call blocks, and its events are dropped if more are queued than the delivering call will
     /// deliver. A handler that always causes an event keeps its threads for ever.
     ///
     /// A panic of a handler changes nothing: the other handlers are called, and the panic is
-    /// [counted](Handle::handler_panics). While there is a handler of all events, every call takes
-    /// the lock; see [`add_event_handler_for`](Handle::add_event_handler_for). A handler that holds
-    /// its own bulkhead keeps it alive until it is removed.
+    /// [counted](Status::handler_panics). A handler that holds its own bulkhead keeps it alive
+    /// until it is removed.
     ///
-    /// ```
-    /// use bulklink::Bulkhead;
-    /// use bulklink::testing::FakeClock;
-    ///
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
-    /// let payments = builder.parallelism(10).build()?;
-    /// let id = payments.add_event_handler(|event| {
-    ///     println!("{}: {:?}", event.label, event.kind);
-    /// });
-    /// assert!(payments.remove_event_handler(id));
-    /// # Ok::<(), bulklink::InvalidArgument>(())
-    /// ```
-    pub fn add_event_handler(&self, handler: impl Fn(&Event) + Send + Sync + 'static) -> HandlerId {
-        self.add_event_handler_for(EventFilter::ALL, handler)
-    }
-
-    /// Calls `handler` as [`add_event_handler`](Handle::add_event_handler) does, but only for the
-    /// events of the filter.
-    ///
-    /// Where no handler is called for direct admissions or for releases, a call that is admitted
-    /// without a wait costs nothing more. Where one is called for rejections, every rejection takes
-    /// the lock.
+    /// While there is a handler of all events, every call takes the lock. Where no handler is
+    /// called for direct admissions or for releases, a call that is admitted without a wait costs
+    /// nothing more. Where one is called for rejections, every rejection takes the lock.
     ///
     /// ```
     /// use bulklink::testing::FakeClock;
@@ -400,16 +353,17 @@ impl Handle {
     /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
     /// let payments = builder.parallelism(1).build()?;
     /// let (log, logged) = mpsc::channel();
-    /// payments.add_event_handler_for(EventFilter::REJECTIONS, move |event| {
+    /// let id = payments.handle().add_event_handler(EventFilter::REJECTIONS, move |event| {
     ///     let _ = log.send(event.kind);
     /// });
     /// let _running = payments.try_slot()?;
     /// assert!(logged.try_recv().is_err(), "an admission");
     /// payments.try_slot().unwrap_err();
     /// assert_eq!(logged.try_recv()?, bulklink::EventKind::Saturated);
+    /// assert!(payments.handle().remove_event_handler(id));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn add_event_handler_for(
+    pub fn add_event_handler(
         &self,
         filter: EventFilter,
         handler: impl Fn(&Event) + Send + Sync + 'static,
@@ -437,11 +391,11 @@ impl Handle {
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, EventKind};
+    /// # use bulklink::{Bulkhead, EventFilter, EventKind};
     /// # let mut executor = Executor::new(FakeClock::new());
     /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
     /// # let payments = builder.parallelism(10).build()?;
-    /// let mut events = payments.subscribe(1000)?;
+    /// let mut events = payments.handle().subscribe(EventFilter::ALL, 1000)?;
     /// drop(payments.try_slot()?);
     /// drop(payments);
     /// # executor.block_on(async move {
@@ -455,33 +409,10 @@ impl Handle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "event_channel")]
-    pub fn subscribe(&self, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
-        self.subscribe_for(EventFilter::ALL, capacity)
-    }
-
-    /// Subscribes as [`subscribe`](Handle::subscribe) does, but only to the events of the filter;
-    /// see [`add_event_handler_for`](Handle::add_event_handler_for) for their cost.
-    ///
-    /// # Errors
-    ///
-    /// If the capacity is zero.
-    pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
+    pub fn subscribe(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
         let source = Arc::downgrade(&self.shared);
         let clock = Arc::clone(&self.shared.runtime);
         EventReceiver::new(format_args!("bulkhead {}", self.label()), filter, capacity, clock, source)
-    }
-
-    /// Returns how often a handler has panicked.
-    #[must_use]
-    pub fn handler_panics(&self) -> usize {
-        self.shared.identity().handler_panics()
-    }
-
-    /// Returns how many events no handler was called for, for the reason in
-    /// [`add_event_handler`](Handle::add_event_handler).
-    #[must_use]
-    pub fn dropped_events(&self) -> usize {
-        self.shared.identity().dropped_events()
     }
 }
 
@@ -493,5 +424,11 @@ impl fmt::Debug for Handle {
             .field("occupancy", &occupancy)
             .field("is_closed", &is_closed)
             .finish()
+    }
+}
+
+impl AsRef<Handle> for Handle {
+    fn as_ref(&self) -> &Handle {
+        self
     }
 }

@@ -110,7 +110,7 @@
 //! let _slot = payments.blocking_slot()?;
 //! let _another = payments.try_slot()?;
 //! let hurried = Request::new().within(Duration::from_millis(250));
-//! let _third = payments.blocking_slot_with(hurried)?;
+//! let _third = payments.with(hurried).blocking_slot()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -230,7 +230,7 @@ pub use observe::channel::{EventReceiver, TryRecvError};
 pub use observe::event::{Event, HandlerId};
 #[cfg(feature = "std")]
 pub use observe::figures::Figures;
-pub use observe::labelled::{CapacityReport, Labelled, Status};
+pub use observe::status::{CapacityReport, Status};
 pub use partitions::Partitions;
 #[cfg(feature = "std")]
 pub use readiness::Readiness;
@@ -238,6 +238,7 @@ pub use reconfigure::{ReconfigureError, Reconfigured, ResizeError};
 pub use registry::{CollectiveError, FailureCause, MemberFailure, RegisterError, Registry};
 pub use rejection::{Reason, Rejection};
 pub use request::Request;
+pub use request::bound::BoundRequest;
 #[cfg(feature = "std")]
 pub use static_bulkhead::StaticBulkhead;
 pub use submit::{JoinError, JoinHandle, Panic, SubmitError};

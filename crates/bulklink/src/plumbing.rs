@@ -1,6 +1,52 @@
 //! For the other crates of Bulklink. It may change in any release.
 
+use alloc::sync::Arc;
+
+use crate::acquire::claim::Claim;
 pub use crate::foreign::{catch, contain, discard, wake};
+use crate::{Bulkhead, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture};
+
+/// Takes a slot of one unit if the fast path has one, and does nothing else.
+///
+/// If it returns `None`, nothing was rejected or counted, and a slot may still be free: another
+/// call finds out. The fast path has none while a call waits, and while a handler wants to see each
+/// admission.
+#[inline]
+#[must_use]
+pub fn take_free<R>(bulkhead: &Bulkhead<R>) -> Option<Slot<'_>> {
+    let shared = &*bulkhead.handle().shared;
+    let granted = shared.fast.acquire()?;
+    Some(Slot::new(Claim::new(shared, Some(granted))))
+}
+
+/// As [`take_free`], for a slot that borrows nothing.
+#[inline]
+#[must_use]
+pub fn take_free_owned<R>(bulkhead: &Bulkhead<R>) -> Option<OwnedSlot> {
+    let shared = &bulkhead.handle().shared;
+    let granted = shared.fast.acquire()?;
+    Some(OwnedSlot::new(Claim::new(Arc::clone(shared), Some(granted))))
+}
+
+/// As [`Bulkhead::with`] and [`slot`](crate::BoundRequest::slot), for a slot that borrows the
+/// bulkhead.
+#[inline]
+pub fn slot_with<R: Runtime>(bulkhead: &Bulkhead<R>, request: Request<R::Instant>) -> SlotFuture<'_, R> {
+    let runtime = bulkhead.runtime();
+    SlotFuture::new(&bulkhead.handle().shared, runtime.clone(), request.on(runtime))
+}
+
+/// Asks the fast path alone, without a poll. Returns the slot, or the rejection if neither a slot
+/// is free nor a place to wait. The future has completed then.
+///
+/// Otherwise this returns `None`, nothing has changed, and the first poll decides, even if a slot
+/// is free: the fast path decides calls of one unit without a limit of their own or a deadline,
+/// while no handler wants to see the answer. It is not affected by the cooperative budget: a loop
+/// that asks again after a rejection must yield.
+#[inline]
+pub fn decide<R: Runtime>(future: &mut OwnedSlotFuture<R>) -> Option<Result<OwnedSlot, Rejection>> {
+    future.decide()
+}
 
 /// Blocks the thread until the future is ready.
 #[cfg(feature = "std")]

@@ -146,6 +146,7 @@ enum Cause {
 }
 
 /// A rejection before the gate decided on admission.
+#[derive(Clone)]
 struct Other {
     reason: Reason,
     occupancy: Occupancy,
@@ -153,6 +154,7 @@ struct Other {
     why: Why,
 }
 
+#[derive(Clone)]
 enum Why {
     /// The cost is impossible, or the key has invalid limits.
     Invalid(InvalidArgument),
@@ -176,9 +178,16 @@ impl Rejection {
         Rejection { by, cause: Cause::Rejected(rejection) }
     }
 
-    fn other(by: Arc<Identity>, reason: Reason, occupancy: Occupancy, request: &Request, why: Why) -> Self {
-        let cost = request.units();
-        Rejection { by, cause: Cause::Other(Arc::new(Other { reason, occupancy, cost, why })) }
+    fn other(occupancy: Occupancy, by: Arc<Identity>, reason: Reason, request: &Request, why: Why) -> Self {
+        Rejection { by, cause: Cause::Other(Arc::new(Other { reason, occupancy, cost: request.units(), why })) }
+    }
+
+    /// The same rejection, of this request: a key is refused before its request is known.
+    pub(crate) fn for_request(mut self, request: &Request) -> Self {
+        if let Cause::Other(other) = &mut self.cause {
+            Arc::make_mut(other).cost = request.units();
+        }
+        self
     }
 
     /// The rejection of a call with an invalid cost.
@@ -188,22 +197,21 @@ impl Rejection {
         argument: InvalidArgument,
         request: &Request,
     ) -> Self {
-        Rejection::other(by, Reason::InvalidCost, occupancy, request, Why::Invalid(argument))
+        Rejection::other(occupancy, by, Reason::InvalidCost, request, Why::Invalid(argument))
     }
 
     /// The rejection of a call whose key has invalid limits.
-    pub(crate) fn invalid_limits(by: Arc<Identity>, argument: InvalidArgument, request: &Request) -> Self {
-        let occupancy = by.unused;
-        Rejection::other(by, Reason::InvalidLimits, occupancy, request, Why::Invalid(argument))
+    pub(crate) fn invalid_limits(by: Arc<Identity>, argument: InvalidArgument) -> Self {
+        Rejection::other(by.unused, by, Reason::InvalidLimits, &Request::new(), Why::Invalid(argument))
     }
 
-    pub(crate) fn by_partitions(by: Arc<Identity>, rejection: partitions::Rejection, request: &Request) -> Self {
+    /// The rejection of a call that got no partition.
+    pub(crate) fn by_partitions(by: Arc<Identity>, rejection: partitions::Rejection) -> Self {
         let reason = match rejection.reason() {
             partitions::Reason::PartitionLimit => Reason::PartitionLimit,
             _ => Reason::Closed,
         };
-        let occupancy = by.unused;
-        Rejection::other(by, reason, occupancy, request, Why::Partitions(rejection))
+        Rejection::other(by.unused, by, reason, &Request::new(), Why::Partitions(rejection))
     }
 
     /// Returns the gate's rejection, or `None` if the cost or the limits were invalid or the call
@@ -233,12 +241,10 @@ impl Rejection {
 
     /// Returns the rejection of the partitions, if the call got no partition.
     pub(crate) fn of_partitions(&self) -> Option<&partitions::Rejection> {
-        match &self.cause {
-            Cause::Other(other) => match &other.why {
-                Why::Partitions(rejection) => Some(rejection),
-                Why::Invalid(_) => None,
-            },
-            _ => None,
+        let Cause::Other(other) = &self.cause else { return None };
+        match &other.why {
+            Why::Partitions(rejection) => Some(rejection),
+            Why::Invalid(_) => None,
         }
     }
 
@@ -369,12 +375,10 @@ impl Rejection {
     /// or [`InvalidLimits`](Reason::InvalidLimits).
     #[must_use]
     pub fn as_invalid(&self) -> Option<&InvalidArgument> {
-        match &self.cause {
-            Cause::Other(other) => match &other.why {
-                Why::Invalid(argument) => Some(argument),
-                Why::Partitions(_) => None,
-            },
-            _ => None,
+        let Cause::Other(other) = &self.cause else { return None };
+        match &other.why {
+            Why::Invalid(argument) => Some(argument),
+            Why::Partitions(_) => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use bulklink_core::Limits;
 
-use crate::{Builder, Bulkhead, Clock};
+use crate::{Builder, Bulkhead, Clock, Handle};
 
 /// A [`Bulkhead`] in a `static`, to which it dereferences. It is built when it is first used.
 ///
@@ -92,6 +92,12 @@ impl<R: Clock + Clone + Send + Sync + 'static> Deref for StaticBulkhead<R> {
             let builder = Builder::new(self.runtime.clone(), self.label).limits(self.limits);
             builder.build().expect("`new` has checked the limits and the label")
         })
+    }
+}
+
+impl<R: Clock + Clone + Send + Sync + 'static> AsRef<Handle> for StaticBulkhead<R> {
+    fn as_ref(&self) -> &Handle {
+        self.handle()
     }
 }
 

@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, Request};
+use bulklink::{Bulkhead, EventFilter, Request};
 use futures_util::FutureExt;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -50,14 +50,14 @@ fn without_a_subscriber_nothing_is_allocated() {
 fn a_rejection_under_a_ceiling_allocates_nothing() {
     let _turn = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
     let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(9).build().expect("valid");
-    let ceilings = ["one", "other"].map(|by| bulkhead.ceiling(by));
+    let ceilings = ["one", "other"].map(|by| bulkhead.handle().ceiling(by));
     ceilings[0].set(1);
     let _held = bulkhead.try_slot().expect("free");
     for units in [1, 0, 1] {
         ceilings[1].set(units);
         let reject = || {
             let by_word = bulkhead.try_slot().expect_err("no slot is free");
-            let by_gate = bulkhead.try_slot_with(Request::new().cost(2)).expect_err("no slot is free");
+            let by_gate = bulkhead.with(Request::new().cost(2)).try_slot().expect_err("no slot is free");
             assert_eq!((by_word.restriction(), by_word.restriction().is_some()), (by_gate.restriction(), true));
         };
         assert_eq!(allocated(reject), 0);
@@ -86,7 +86,7 @@ fn a_burst_of_events_leaves_no_memory_behind() {
     };
     // The queue of calls keeps what it allocates.
     burst();
-    bulkhead.add_event_handler(|_| ());
+    bulkhead.handle().add_event_handler(EventFilter::ALL, |_| ());
     drop(bulkhead.try_slot());
     let region = Region::new(HEAP);
     burst();
@@ -102,7 +102,7 @@ fn a_burst_of_events_leaves_no_memory_in_a_channel() {
     let _turn = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
     let bulkhead = Bulkhead::builder_on(FakeClock::new(), "burst").parallelism(1).build().expect("valid");
     let _held = bulkhead.try_slot().expect("free");
-    let mut events = bulkhead.subscribe(EVENTS).expect("valid");
+    let mut events = bulkhead.handle().subscribe(EventFilter::ALL, EVENTS).expect("valid");
     drop(bulkhead.try_slot());
     let region = Region::new(HEAP);
     (0..EVENTS).for_each(|_| drop(bulkhead.try_slot()));

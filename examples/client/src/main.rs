@@ -84,7 +84,7 @@ async fn run(urls: &[Url], limit: usize) -> Result<Vec<Tally>, Error> {
     let mut calls = JoinSet::new();
     for (upstream, url) in urls.iter().enumerate().cycle().take(CALLS) {
         let (client, request, begun) = (client.clone(), Request::new(Method::GET, url.clone()), Instant::now());
-        let work = workers.execute_owned(async move { (upstream, call(client, request).await, begun.elapsed()) });
+        let work = workers.owned().execute(async move { (upstream, call(client, request).await, begun.elapsed()) });
         calls.spawn(work);
         sleep(Duration::from_millis(5)).await;
     }

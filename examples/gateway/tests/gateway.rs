@@ -48,7 +48,7 @@ impl Gateway {
     /// Waits until so many tokens are in use.
     async fn uses(&self, tokens: usize) {
         let reached = timeout(PATIENCE, async {
-            while self.tokens.status().in_use != tokens || self.tenants.sums().in_use != tokens {
+            while self.tokens.status().in_use != tokens || self.tenants.handle().sums().in_use != tokens {
                 sleep(Duration::from_millis(2)).await;
             }
         });

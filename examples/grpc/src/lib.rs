@@ -53,7 +53,7 @@ pub async fn serve(listener: TcpListener, calls: Bulkhead) -> Result<(), tonic::
         .layer(layer)
         .add_service(health)
         .add_service(CounterServer::new(Service))
-        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move { calls.closed().await })
+        .serve_with_incoming_shutdown(TcpListenerStream::new(listener), async move { calls.handle().closed().await })
         .await
 }
 

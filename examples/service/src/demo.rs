@@ -83,7 +83,7 @@ pub(crate) async fn load(service: SocketAddr) {
 /// Withholds a part of the capacity, as an adaptive limit does that has measured that fewer exports
 /// at once are faster.
 pub(crate) fn hold_back(exports: &Bulkhead) -> Ceiling {
-    let ceiling = exports.ceiling("demonstration");
+    let ceiling = exports.handle().ceiling("demonstration");
     ceiling.set(6);
     ceiling
 }

@@ -10,8 +10,8 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use bulklink::Bulkhead;
 use bulklink::runtime::Spawn;
+use bulklink::{Bulkhead, Request};
 use bulklink_breaker::{
     Breaker, BreakerBuilder, BreakerError, Call, ErrorsFail, Guard, GuardError, Health, Registry, Settings,
 };
@@ -263,7 +263,7 @@ impl<S: Site> Process<S> {
         says("Guard::execute");
         guard.execute(good()).await.expect("it is closed");
         says("Guard::try_execute");
-        guard.try_execute(good()).await.expect("it is closed");
+        guard.with(Request::new().now()).execute(good()).await.expect("it is closed");
         says("Guard::execute_blocking");
         guard.execute_blocking(|| Ok::<_, ()>(())).await.expect("it is closed");
         says("Guard::blocking_execute");

@@ -38,15 +38,15 @@ pub(crate) fn a_call_with_now_never_waits<H: Harness>() {
             let now = Request::new().now();
             let rejected = [
                 scene.bulkhead.try_slot().map(drop),
-                scene.bulkhead.try_slot_owned().map(drop),
-                scene.bulkhead.slot_with(now).await.map(drop),
-                scene.bulkhead.try_execute(async {}).await,
+                scene.bulkhead.owned().try_slot().map(drop),
+                scene.bulkhead.with(now).slot().await.map(drop),
+                scene.bulkhead.with(Request::new().now()).execute(async {}).await,
             ];
             for rejection in rejected.map(|outcome| outcome.expect_err("taken")) {
                 assert_eq!((rejection.reason(), rejection.waited()), (Reason::Saturated, Duration::ZERO));
             }
             drop(running);
-            drop(scene.bulkhead.slot_with(now).await.expect("free"));
+            drop(scene.bulkhead.with(now).slot().await.expect("free"));
         },
     );
 }

@@ -17,7 +17,7 @@ pub(crate) fn limits_apply_to_blocking_threads<H: Harness>() {
             let requests = [Request::new().within(LIMIT), Request::new().before(scene.after(LIMIT))];
             for request in requests {
                 let bulkhead = scene.bulkhead.clone();
-                let thread = thread::spawn(move || bulkhead.blocking_slot_with(request).map(drop));
+                let thread = thread::spawn(move || bulkhead.with(request).blocking_slot().map(drop));
                 scene.until(|_| thread.is_finished()).await;
                 let rejection = thread.join().expect("no panic").expect_err("taken");
                 assert_eq!(rejection.reason(), Reason::Expired);

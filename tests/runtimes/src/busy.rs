@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::task::Poll;
 
-use bulklink::{Reason, Request};
+use bulklink::Reason;
 use futures_util::FutureExt;
 
 use crate::Harness;
@@ -25,7 +25,7 @@ pub fn a_busy_executor_delays_no_limit_elsewhere<H: Harness>(threads: usize) {
                 let (end, ended) = channel::<()>();
                 let bulkhead = scene.bulkhead.clone();
                 let task = scene.spawn(async move {
-                    let mut held = bulkhead.slot_owned_with(Request::new().within(LIMIT / 2));
+                    let mut held = bulkhead.within(LIMIT / 2).slot();
                     assert!(poll_fn(|context| Poll::Ready(held.poll_unpin(context).is_pending())).await);
                     blocks.send(()).expect("the test goes on");
                     assert_eq!(ended.recv_timeout(LONG), Err(RecvTimeoutError::Disconnected), "the call was delayed");
@@ -34,7 +34,7 @@ pub fn a_busy_executor_delays_no_limit_elsewhere<H: Harness>(threads: usize) {
                 (task, end)
             });
             let busy: Vec<_> = busy.collect();
-            let rejection = scene.bulkhead.slot_with(Request::new().within(LIMIT)).await.expect_err("taken");
+            let rejection = scene.bulkhead.within(LIMIT).slot().await.expect_err("taken");
             assert_eq!(rejection.reason(), Reason::Expired);
             for (task, end) in busy {
                 drop(end);

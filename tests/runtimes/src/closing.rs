@@ -9,10 +9,10 @@ pub(crate) fn closing_answers_all_calls_and_lets_operations_go_on<H: Harness>() 
     play::<H>(
         |limits| limits.parallelism(1).waiting_room(5),
         async |scene| {
-            let running = scene.bulkhead.slot_owned().await.expect("free");
+            let running = scene.bulkhead.owned().slot().await.expect("free");
             let waiting = [scene.queued(Request::new()).await, scene.queued(Request::new()).await];
             let observer = scene.bulkhead.clone();
-            let closed = scene.spawn(async move { observer.closed().await });
+            let closed = scene.spawn(async move { observer.handle().closed().await });
             assert!(scene.bulkhead.close() && !scene.bulkhead.close());
             for call in waiting {
                 assert_eq!(call.await.expect_err("closed").reason(), Reason::Closed);

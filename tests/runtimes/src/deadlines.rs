@@ -22,9 +22,9 @@ pub(crate) fn a_limit_passes<H: Harness>() {
             let (outcome, took) = scene.timed(scene.bulkhead.slot()).await;
             is_expired(&outcome.expect_err("taken"), LIMIT);
             assert!(took >= LIMIT, "{took:?}");
-            let own = scene.bulkhead.slot_with(Request::new().within(LIMIT / 2)).await;
+            let own = scene.bulkhead.within(LIMIT / 2).slot().await;
             is_expired(&own.expect_err("taken"), LIMIT / 2);
-            let longer = scene.spawn(scene.bulkhead.slot_owned_with(Request::new().within(LONG))).await;
+            let longer = scene.spawn(scene.bulkhead.within(LONG).slot()).await;
             is_expired(&longer.expect_err("taken"), LIMIT);
             assert_eq!(scene.bulkhead.status().totals.expired, 3);
         },
@@ -37,7 +37,7 @@ pub(crate) fn a_deadline_passes<H: Harness>() {
         async |scene| {
             let _running = scene.bulkhead.slot().await.expect("free");
             let deadline = scene.after(LIMIT);
-            let task = scene.spawn(scene.bulkhead.slot_owned_with(Request::new().before(deadline)));
+            let task = scene.spawn(scene.bulkhead.with(Request::new().before(deadline)).slot());
             let rejection = task.await.expect_err("taken");
             assert!(scene.runtime.now() >= scene.runtime.instant(deadline), "{rejection}");
             assert_eq!(rejection.reason(), Reason::Expired);
@@ -51,10 +51,10 @@ pub(crate) fn a_past_deadline_expires_immediately<H: Harness>() {
         |limits| limits.parallelism(1).waiting_room(5),
         async |scene| {
             let past = Request::new().before(scene.after(Duration::ZERO));
-            let rejection = scene.bulkhead.slot_with(past).await.expect_err("past, although there is room");
+            let rejection = scene.bulkhead.with(past).slot().await.expect_err("past, although there is room");
             assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
-            let running = scene.bulkhead.slot_with(Request::new().before(scene.after(LONG))).await.expect("free");
-            assert_eq!(scene.bulkhead.slot_with(past).await.expect_err("past").waited(), Duration::ZERO);
+            let running = scene.bulkhead.with(Request::new().before(scene.after(LONG))).slot().await.expect("free");
+            assert_eq!(scene.bulkhead.with(past).slot().await.expect_err("past").waited(), Duration::ZERO);
             drop(running);
             assert_eq!(scene.bulkhead.status().totals.expired_before_queue, 2);
         },
@@ -89,11 +89,11 @@ pub(crate) fn a_call_that_is_never_polled_delays_no_other<H: Harness>() {
             let _running = scene.bulkhead.slot().await.expect("free");
             let within = |limit| Request::new().within(limit);
             let _held = [LIMIT / 2, LIMIT / 4].map(|limit| scene.polled_once(within(limit)));
-            let call = scene.spawn(scene.bulkhead.slot_owned_with(within(LIMIT)));
+            let call = scene.spawn(scene.bulkhead.with(within(LIMIT)).slot());
             is_expired(&call.await.expect_err("taken"), LIMIT);
             let status = scene.bulkhead.status();
             assert_eq!((status.waiting, status.totals.expired), (0, 3), "the call that is never polled is late too");
-            let again = scene.spawn(scene.bulkhead.slot_owned_with(within(LIMIT)));
+            let again = scene.spawn(scene.bulkhead.with(within(LIMIT)).slot());
             is_expired(&again.await.expect_err("taken"), LIMIT);
         },
     );
@@ -111,7 +111,7 @@ pub(crate) fn a_nearer_deadline_is_kept<H: Harness>() {
                 if settled {
                     scene.sleep(LIMIT / 4).await;
                 }
-                let near = scene.bulkhead.slot_with(Request::new().within(LIMIT)).await;
+                let near = scene.bulkhead.within(LIMIT).slot().await;
                 is_expired(&near.expect_err("taken"), LIMIT);
                 assert_eq!(scene.bulkhead.status().waiting, 1, "settled: {settled}");
             }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bulklink::{Bulkhead, Event, EventKind, Totals};
+use bulklink::{Bulkhead, Event, EventFilter, EventKind, Totals};
 
 use crate::scene::{play, yield_now};
 use crate::{Harness, accounts};
@@ -17,7 +17,7 @@ pub(crate) fn events_of_many_tasks_add_up<H: Harness>() {
             let received = Arc::new(Mutex::new(vec![]));
             let log = Arc::clone(&received);
             let handler = move |event: &Event| log.lock().expect("no panic").push(event.clone());
-            scene.bulkhead.add_event_handler(handler);
+            scene.bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
             let alive = Arc::new(());
             let tasks: Vec<_> = (0..TASKS)
                 .map(|_| {
@@ -57,7 +57,7 @@ pub(crate) fn a_subscriber_receives_every_event_and_then_the_end<H: Harness>() {
         async |scene| {
             let bulkhead = Bulkhead::builder_on(H::runtime(), "events").parallelism(4).waiting_room(CALLS);
             let bulkhead = bulkhead.build().expect("valid");
-            let mut events = bulkhead.subscribe(usize::MAX).expect("a capacity");
+            let mut events = bulkhead.handle().subscribe(EventFilter::ALL, usize::MAX).expect("a capacity");
             let subscriber = scene.spawn(async move {
                 let mut received = vec![];
                 while let Some(event) = events.recv().await {

@@ -18,7 +18,7 @@ pub(crate) fn a_layer_admits_queues_and_rejects<H: Harness>() {
             let service = service_fn(|limit: Duration| ready(Ok::<_, Infallible>(limit)));
             let layer = BulkheadLayer::new(&scene.bulkhead).wait_limit(|&limit| Some(limit)).layer(service);
             assert_eq!(layer.clone().oneshot(LONG).await.expect("free"), LONG);
-            let running = scene.bulkhead.slot_owned().await.expect("free");
+            let running = scene.bulkhead.owned().slot().await.expect("free");
             let waiting = scene.spawn(layer.clone().oneshot(LONG));
             scene.until(|status| status.waiting == 1).await;
             let full = layer.clone().oneshot(LIMIT).await.expect_err("no room");

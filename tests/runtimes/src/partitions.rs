@@ -49,7 +49,7 @@ async fn one_task<R: Runtime>(
 ) -> Result<(), Rejection> {
     let key = task % KEYS;
     match task % 7 {
-        0 => _ = hosts.cleanup_idle(),
+        0 => _ = hosts.handle().cleanup_idle(),
         1 => _ = hosts.discard(&key),
         _ => {}
     }
@@ -59,7 +59,7 @@ async fn one_task<R: Runtime>(
             yield_now().await;
         }
     };
-    hosts.execute(&key, operation).await
+    hosts.key(&key).execute(operation).await
 }
 
 fn check_that_all_have_left<R: Runtime>(hosts: &Partitions<usize, R>) {
@@ -68,7 +68,7 @@ fn check_that_all_have_left<R: Runtime>(hosts: &Partitions<usize, R>) {
     assert_eq!((status.active_partitions, status.leased_operations), (0, 0));
     assert_eq!(totals.created, totals.evicted + totals.discarded + status.partitions as u64);
     assert!(status.peak_partitions <= KEPT && totals.created > 0 && status.peak_leased_operations > 0);
-    let kept: Vec<_> = (0..KEYS).filter_map(|key| hosts.handle(&key)).collect();
+    let kept: Vec<_> = (0..KEYS).filter_map(|key| hosts.partition(&key)).collect();
     assert_eq!(kept.len(), status.partitions);
     for handle in kept {
         accounts::are_settled(&handle.status());

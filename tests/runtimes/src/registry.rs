@@ -23,7 +23,7 @@ pub(crate) fn a_registry_closes_and_drains_under_load<H: Harness>() {
             for call in calls {
                 call.await.expect("room for all to wait");
             }
-            let running = made.each_ref().map(|bulkhead| bulkhead.try_slot_owned().expect("free"));
+            let running = made.each_ref().map(|bulkhead| bulkhead.owned().try_slot().expect("free"));
             let (removal, closing) = (registry.clone(), registry.clone());
             let removal = scene.spawn(async move { removal.remove("reports").await });
             let closing = scene.spawn(async move { closing.close_and_wait().await });

@@ -80,8 +80,8 @@ pub(crate) fn timers_fire_when_the_clock_has_reached_their_time<H: Harness>() {
 
 /// Lets one call expire while another runs, and one be admitted.
 async fn serves<H: Harness>(scene: &Scene<H>) {
-    let running = scene.bulkhead.slot_owned().await.expect("free");
-    let late = scene.bulkhead.slot_with(Request::new().within(LIMIT / 4)).await;
+    let running = scene.bulkhead.owned().slot().await.expect("free");
+    let late = scene.bulkhead.within(LIMIT / 4).slot().await;
     assert_eq!(late.expect_err("taken").reason(), Reason::Expired);
     let next = scene.queued(Request::new()).await;
     drop(running);

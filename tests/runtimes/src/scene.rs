@@ -128,14 +128,14 @@ impl<H: Harness> Scene<H> {
     /// Spawns a call as a task, and returns when it is in the queue.
     pub(crate) async fn queued(&self, request: Request<InstantOf<H>>) -> Call {
         let place = self.bulkhead.status().waiting + 1;
-        let call = self.spawn(self.bulkhead.slot_owned_with(request));
+        let call = self.spawn(self.bulkhead.with(request).slot());
         self.until(|status| status.waiting == place).await;
         call
     }
 
     /// Returns a call that was polled once on this runtime, with a waker that does nothing.
     pub(crate) fn polled_once(&self, request: Request<InstantOf<H>>) -> OwnedSlotFuture<H::Runtime> {
-        let mut call = self.bulkhead.slot_owned_with(request);
+        let mut call = self.bulkhead.with(request).slot();
         assert!(call.poll_unpin(&mut Context::from_waker(Waker::noop())).is_pending());
         call
     }

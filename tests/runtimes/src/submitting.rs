@@ -65,8 +65,8 @@ pub(crate) fn a_rejection_by_a_limit_comes_through_the_handle<H: Harness>() {
         async |scene| {
             let running = scene.bulkhead.submit(pending::<()>()).expect("free");
             let limited = Request::new().within(LIMIT);
-            let task = scene.bulkhead.submit_with(limited, async {}).expect("there is room");
-            let closure = scene.bulkhead.submit_blocking_with(limited, || ()).expect("there is room");
+            let task = scene.bulkhead.with(limited).submit(async {}).expect("there is room");
+            let closure = scene.bulkhead.with(limited).submit_blocking(|| ()).expect("there is room");
             for handle in [task, closure] {
                 let Err(JoinError::Rejected(rejection)) = handle.await else { panic!("there was no slot") };
                 assert_eq!(rejection.reason(), Reason::Expired);

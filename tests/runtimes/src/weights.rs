@@ -12,7 +12,7 @@ pub(crate) fn a_small_request_never_overtakes_a_large_one<H: Harness>() {
     play::<H>(
         |limits| limits.capacity(4).waiting_room(5),
         async |scene| {
-            let running = scene.bulkhead.slot_with(Request::new().cost(2)).await.expect("free");
+            let running = scene.bulkhead.with(Request::new().cost(2)).slot().await.expect("free");
             let large = scene.queued(Request::new().cost(3)).await;
             let small = scene.queued(Request::new()).await;
             scene.bulkhead.try_slot().map(drop).expect_err("two units are free, and a call waits");
@@ -35,7 +35,7 @@ pub(crate) fn costs_share_one_capacity<H: Harness>() {
                 .map(|task| {
                     let (bulkhead, in_use, cost) = (scene.bulkhead.clone(), Arc::clone(&in_use), task % CAPACITY + 1);
                     scene.spawn(async move {
-                        let slot = bulkhead.slot_with(Request::new().cost(cost)).await.expect("room for all to wait");
+                        let slot = bulkhead.with(Request::new().cost(cost)).slot().await.expect("room for all to wait");
                         assert!(in_use.fetch_add(slot.cost(), SeqCst) + cost <= CAPACITY, "over the capacity");
                         yield_now().await;
                         in_use.fetch_sub(cost, SeqCst);

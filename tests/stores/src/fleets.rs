@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bulklink::{Bulkhead, Request};
+use bulklink::Bulkhead;
 use bulklink_fleet::share::Tuning;
 use bulklink_fleet::{Fleet, FleetShare, LeaseStore, ShareBuilder};
 use bulklink_servers::{Data, Proxy};
@@ -116,7 +116,7 @@ impl<R: Platform> Pair<R> {
             assert!(begin.elapsed() < LEASE * 8, "{status:?}");
             pass(Duration::from_millis(20)).await;
         }
-        let slots = join_all((0..limit).map(|_| bulkhead.slot_with(Request::new().within(LEASE * 8)))).await;
+        let slots = join_all((0..limit).map(|_| bulkhead.within(LEASE * 8).slot())).await;
         assert!(slots.iter().all(Result::is_ok), "{slots:?}");
         assert!(other.bulkhead.try_slot().is_err());
     }
@@ -211,7 +211,7 @@ pub async fn a_restart_without_data_counts_what_runs<R: Platform, S: Site>(mut s
     let status = two.share.look().await.unwrap().unwrap();
     assert_eq!(status.granted, 2);
     assert!(two.share.token().unwrap() > token);
-    assert!(two.bulkhead.slot_with(Request::new().within(LEASE / 4)).await.is_err());
+    assert!(two.bulkhead.within(LEASE / 4).slot().await.is_err());
     drop((held, slot));
 }
 
@@ -264,7 +264,7 @@ pub async fn solid_queue_761_a_stale_holder_does_not_free_what_another_has<R: Pl
     pass(LEASE * 3 / 2).await;
     assert!(lost.now_or_never().is_none());
     assert_eq!(other.share.look().await.unwrap().unwrap().granted, 1);
-    assert!(stale.bulkhead.slot_with(Request::new().within(LEASE / 4)).await.is_err());
+    assert!(stale.bulkhead.within(LEASE / 4).slot().await.is_err());
     drop(slot);
 }
 
@@ -275,7 +275,7 @@ pub async fn redisson_3046_a_unit_is_renewed_as_long_as_it_is_in_use<R: Platform
     let lost = one.share.lost();
     pass(LEASE * 3).await;
     assert!(lost.now_or_never().is_none());
-    assert!(two.bulkhead.slot_with(Request::new().within(LEASE / 4)).await.is_err());
+    assert!(two.bulkhead.within(LEASE / 4).slot().await.is_err());
     drop(slot);
 }
 
@@ -286,7 +286,7 @@ pub async fn redisson_4462_the_count_is_right_after_crashes<R: Platform>(site: i
         // A process that is cut off for ever is dead for the others.
         let proxy = Proxy::to(site.socket());
         let dead = Member::new(&runtime, site.through(&proxy), 3, LEASE).await;
-        let slots = [dead.bulkhead.slot_owned().await.unwrap(), dead.bulkhead.slot_owned().await.unwrap()];
+        let slots = [dead.bulkhead.owned().slot().await.unwrap(), dead.bulkhead.owned().slot().await.unwrap()];
         proxy.black_hole();
         std::mem::forget(slots);
         // One unit is left meanwhile.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use bulklink::{Bulkhead, OwnedSlot, Request, ResizeError};
+use bulklink::{Bulkhead, EventFilter, OwnedSlot, Request, ResizeError};
 use bulklink_core::{Event, Instant, InvalidArgument};
 use serde_json::{Map, Value};
 
@@ -29,7 +29,9 @@ impl<W: World> Subject for FrontSubject<W> {
         let bulkhead = builder.build()?;
         let events = Arc::new(Mutex::new(vec![]));
         let log = Arc::clone(&events);
-        bulkhead.add_event_handler(move |event| log.lock().expect("one thread").push(event.event));
+        bulkhead
+            .handle()
+            .add_event_handler(EventFilter::ALL, move |event| log.lock().expect("one thread").push(event.event));
         Ok(FrontSubject { calls, bulkhead, events })
     }
 
@@ -42,7 +44,7 @@ impl<W: World> Subject for FrontSubject<W> {
         let request = subject::ask(enter, request, Request::now, Request::within, |request, deadline| {
             request.before(self.calls.world.instant(deadline))
         });
-        self.calls.enter(enter.id, || self.bulkhead.slot_owned_with(request))
+        self.calls.enter(enter.id, || self.bulkhead.with(request).slot())
     }
 
     fn release(&mut self, id: usize) -> Done {

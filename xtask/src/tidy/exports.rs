@@ -1,12 +1,8 @@
-//! Rules for what users see: adapters export all that the front does, except what adapters are made
-//! of, and a bulkhead has the methods of its handle.
+//! A rule for what users see: adapters export all that the front does, except what adapters are
+//! made of.
 
 use super::tree::{File, Findings, Tree};
 use crate::workspace::captures;
-
-const HANDLE: &str = "crates/bulklink/src/handle.rs";
-
-const FORWARDED: &str = "crates/bulklink/src/bulkhead/forward.rs";
 
 const FRONT: &str = "crates/bulklink/src/lib.rs";
 
@@ -29,16 +25,6 @@ pub(super) fn exports(tree: &Tree, findings: &mut Findings) {
         for name in exported(&front).filter(|name| !words(&code).any(|word| word == *name)) {
             findings.add(&adapter.path, 1, format!("`bulklink::{name}` is not exported"));
         }
-    }
-}
-
-/// The page of a bulkhead's alias does not show what it dereferences to, so a bulkhead forwards the
-/// methods of its handle.
-pub(super) fn forwarded(tree: &Tree, findings: &mut Findings) {
-    let methods = |path| tree.file(path).map_or(vec![], |file| captures(r"(?m)^    pub fn (\w+)", &file.text));
-    let forwarded = methods(FORWARDED);
-    for name in methods(HANDLE).into_iter().filter(|name| !forwarded.contains(name)) {
-        findings.add(FORWARDED, 1, format!("`Handle::{name}` is not forwarded"));
     }
 }
 

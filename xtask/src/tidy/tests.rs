@@ -131,15 +131,6 @@ fn a_name_that_an_adapter_does_not_export_is_found() {
 }
 
 #[test]
-fn a_method_of_the_handle_that_a_bulkhead_lacks_is_found() {
-    let handle = "    pub fn close(&self)\n    pub fn limits<T>(&self)\n    fn own(&self)\n";
-    let handle = ("crates/bulklink/src/handle.rs", handle);
-    let forwarded = ("crates/bulklink/src/bulkhead/forward.rs", "    pub fn limits(&self)\n");
-    assert_eq!(lines(exports::forwarded, &[handle, forwarded]).len(), 1);
-    assert_eq!(lines(exports::forwarded, &[handle]).len(), 2);
-}
-
-#[test]
 fn a_named_test_that_does_not_exist_once_is_found_and_so_is_a_row_without_tests() {
     const FILES: [(&str, &str); 9] = [
         ("crates/a/tests/behaviour/closing.rs", "//! A.\n#[test]\nfn ends() {}\n\nfn helper() {}\n"),

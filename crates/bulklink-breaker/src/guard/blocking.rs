@@ -4,10 +4,10 @@ use std::panic::resume_unwind;
 
 use bulklink::plumbing::catch;
 use bulklink::runtime::Clock;
-use bulklink::{Request, Slot};
+use bulklink::{OwnedSlot, Request};
 
 use super::slot::Unused;
-use super::{Classify, Guard, GuardError};
+use super::{Classify, Guard, GuardError, GuardRequest};
 
 /// # Block the thread
 impl<R: Clock + Clone + Send + Sync + 'static, K> Guard<R, K> {
@@ -26,31 +26,34 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> Guard<R, K> {
     where
         K: Classify<T, E>,
     {
-        self.blocking_execute_with(Request::new(), operation)
+        self.with(Request::new()).blocking_execute(operation)
     }
+}
 
-    /// As [`blocking_execute`](Guard::blocking_execute), with a cost, a limit on the wait or a
-    /// deadline for this call.
+/// # Block the thread
+impl<R: Clock + Clone + Send + Sync + 'static, K> GuardRequest<'_, R, K> {
+    /// Runs a closure on this thread behind the guard, as [`Guard::blocking_execute`].
     ///
     /// # Errors
     ///
-    /// As `blocking_execute`.
-    pub fn blocking_execute_with<T, E>(
-        &self,
-        request: Request<R::Instant>,
-        operation: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, GuardError<E>>
+    /// As [`Guard::blocking_execute`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Guard::blocking_execute`].
+    pub fn blocking_execute<T, E>(self, operation: impl FnOnce() -> Result<T, E>) -> Result<T, GuardError<E>>
     where
         K: Classify<T, E>,
     {
-        self.breaker.check()?;
-        let slot = Unused::new(self.bulkhead.blocking_slot_unless(request, self.breaker.opened())??, Slot::abandon);
-        let call = self.breaker.blocking_ask_operation()?;
+        let GuardRequest { guard: Guard { bulkhead, breaker, classify, .. }, request } = self;
+        breaker.check()?;
+        let slot = Unused::new(bulkhead.with(request).blocking_slot_unless(breaker.opened())??, OwnedSlot::abandon);
+        let call = breaker.blocking_ask_operation()?;
         let _slot = slot.begin();
         // Caught, because a closure may run and succeed on a thread that is panicking already.
         match catch(operation) {
             Ok(result) => {
-                call.settle(self.classify.classify(&result));
+                call.settle(classify.classify(&result));
                 result.map_err(GuardError::Operation)
             }
             Err(payload) => {

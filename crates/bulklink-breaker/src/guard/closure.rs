@@ -14,7 +14,7 @@ use futures_channel::oneshot;
 
 use super::run::limited;
 use super::slot::Unused;
-use super::{Classify, Guard, GuardError, slot};
+use super::{Classify, Guard, GuardError, GuardRequest, slot};
 use crate::Call;
 use crate::sync::{Mutex, lock};
 
@@ -50,33 +50,41 @@ impl<R: Runtime + SpawnBlocking, K> Guard<R, K> {
         E: Send + 'static,
         K: Classify<T, E> + Clone + Send + 'static,
     {
-        self.execute_blocking_with(Request::new(), operation)
+        self.with(Request::new()).execute_blocking(operation)
     }
+}
 
-    /// As [`execute_blocking`](Guard::execute_blocking), with a cost, a limit on the wait or a
-    /// deadline for this call.
+/// # Closures
+impl<R: Runtime + SpawnBlocking, K> GuardRequest<'_, R, K> {
+    /// Runs a closure behind the guard, on a thread of the runtime that may block, as
+    /// [`Guard::execute_blocking`].
     ///
     /// # Errors
     ///
-    /// As `execute_blocking`.
-    pub async fn execute_blocking_with<T, E, F>(
-        &self,
-        request: Request<R::Instant>,
-        operation: F,
-    ) -> Result<T, GuardError<E>>
+    /// As [`Guard::execute_blocking`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Guard::execute_blocking`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Guard::execute_blocking`].
+    pub async fn execute_blocking<T, E, F>(self, operation: F) -> Result<T, GuardError<E>>
     where
         F: FnOnce() -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: Send + 'static,
         K: Classify<T, E> + Clone + Send + 'static,
     {
-        self.breaker.check()?;
-        let slot = slot::wait(&self.breaker, self.bulkhead.slot_owned_with(request)).await?;
+        let GuardRequest { guard, request } = self;
+        guard.breaker.check()?;
+        let slot = slot::wait(&guard.breaker, guard.bulkhead.with(request).slot()).await?;
         let slot = Unused::new(slot, OwnedSlot::abandon);
-        let call = self.breaker.ask_owned_operation().await?;
+        let call = guard.breaker.ask_owned_operation().await?;
         let (sender, mut receiver) = oneshot::channel();
         let caller = Caller(Arc::new(Mutex::new(Stage::Waiting { operation, call, slot })));
-        let (shared, classify) = (Arc::clone(&caller.0), self.classify.clone());
+        let (shared, classify) = (Arc::clone(&caller.0), guard.classify.clone());
         let work = move || {
             let Some(ended) = run(&shared, &classify) else { return };
             // The caller may be gone. Its result is foreign.
@@ -84,18 +92,18 @@ impl<R: Runtime + SpawnBlocking, K> Guard<R, K> {
                 discard(unwanted);
             }
         };
-        let runtime = self.bulkhead.runtime();
+        let runtime = guard.bulkhead.runtime();
         // A runtime may panic where it cannot start a thread.
         catch(|| runtime.spawn_blocking(work)).unwrap_or_else(|payload| {
             discard(payload);
             Err(SpawnError::new("it panicked"))
         })?;
-        let ended = match limited(runtime, self.run_limit, Pin::new(&mut receiver)).await {
+        let ended = match limited(runtime, guard.run_limit, Pin::new(&mut receiver)).await {
             Some(ended) => ended,
             None => match take_if(&caller.0, |_| true) {
                 Stage::Running(call) => {
                     call.time_out();
-                    return Err(GuardError::TimedOut(self.timed_out()));
+                    return Err(GuardError::TimedOut(guard.timed_out()));
                 }
                 // Its outcome is counted, and its result is on its way.
                 Stage::Over => receiver.await,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bulklink::runtime::{Instant, Runtime, Timer};
-use bulklink::{Request, Slot, SlotFuture};
+use bulklink::{Request, Slot, SlotFuture, plumbing};
 use pin_project_lite::pin_project;
 
 use super::run::Limit;
@@ -120,7 +120,7 @@ where
             let core = guard.breaker.core();
             if let Some((ticket, began)) = core.admit_closed() {
                 let polling = Polling { core, ticket, began, ending: Ending::Panicked };
-                if let Some(slot) = guard.bulkhead.take_free() {
+                if let Some(slot) = plumbing::take_free(&guard.bulkhead) {
                     *this.start = Start::Polled;
                     return guard.poll_first(polling, slot, this.operation, this.rest, context);
                 }
@@ -202,7 +202,7 @@ impl<R: Runtime, K> Guard<R, K> {
                 operation.set(None);
                 return Poll::Ready(Err(GuardError::Open(open)));
             }
-            *rest = Some(Rest::Waiting(self.bulkhead.slot_with(request), None));
+            *rest = Some(Rest::Waiting(plumbing::slot_with(&self.bulkhead, request), None));
         }
         let answer = ready!(self.poll_steps(operation.as_mut(), rest, context));
         operation.set(None);

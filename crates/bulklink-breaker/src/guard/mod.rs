@@ -15,7 +15,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use bulklink::runtime::Runtime;
+use bulklink::runtime::{Clock, Runtime};
 use bulklink::{Bulkhead, Request};
 
 pub use self::builder::GuardBuilder;
@@ -152,23 +152,6 @@ impl<R: Runtime, K> Guard<R, K> {
         Execute::plain(self, operation)
     }
 
-    /// As [`execute`](Guard::execute), but rejects the call if no slot is free at the first poll.
-    ///
-    /// # Errors
-    ///
-    /// As `execute`.
-    #[inline]
-    pub fn try_execute<T, E, F>(
-        &self,
-        operation: F,
-    ) -> impl Future<Output = Result<T, GuardError<E>>> + use<'_, T, E, F, R, K>
-    where
-        F: Future<Output = Result<T, E>>,
-        K: Classify<T, E>,
-    {
-        self.execute_with(Request::new().now(), operation)
-    }
-
     /// Wraps an async function, so that each call of it runs behind this guard. A function of
     /// several arguments takes them as a tuple, as in `|(from, to)| transfer(from, to)`.
     ///
@@ -195,24 +178,70 @@ impl<R: Runtime, K> Guard<R, K> {
     {
         Guarded::new(function, self.clone())
     }
+}
 
-    /// As [`execute`](Guard::execute), with a cost, a limit on the wait or a deadline for this
-    /// call.
+/// # Bind a request
+impl<R: Clock, K> Guard<R, K> {
+    /// Binds a request to this guard: the call that is then made has its cost, its limit on the
+    /// wait and its deadline.
+    ///
+    /// ```
+    /// use bulklink_breaker::Guard;
+    /// use bulklink_tokio::{Bulkhead, Request};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bulkhead = Bulkhead::builder("payments").capacity(10).build()?;
+    /// let payments = Guard::builder(&bulkhead).build()?;
+    /// let large = Request::new().cost(4).now();
+    /// let pay = async { Ok::<_, std::io::Error>("paid") };
+    /// let receipt = payments.with(large).execute(pay).await?;
+    /// # assert_eq!(receipt, "paid");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[inline]
+    pub const fn with(&self, request: Request<R::Instant>) -> GuardRequest<'_, R, K> {
+        GuardRequest { guard: self, request }
+    }
+
+    /// Binds a request that waits at most `limit`, and never longer than the bulkhead's own limit.
+    #[inline]
+    pub const fn within(&self, limit: Duration) -> GuardRequest<'_, R, K> {
+        self.with(Request::new().within(limit))
+    }
+}
+
+/// A [`Request`] bound to the guard that it asks; made by [`Guard::with`] and [`Guard::within`].
+/// Each method is that of [`Guard`] with the same name.
+#[must_use = "a request does nothing until it asks"]
+pub struct GuardRequest<'a, R: Clock, K> {
+    guard: &'a Guard<R, K>,
+    request: Request<R::Instant>,
+}
+
+impl<'a, R: Runtime, K> GuardRequest<'a, R, K> {
+    /// Runs an operation behind the guard, as [`Guard::execute`].
     ///
     /// # Errors
     ///
-    /// As `execute`.
+    /// As [`Guard::execute`].
     #[inline]
-    pub fn execute_with<T, E, F>(
-        &self,
-        request: Request<R::Instant>,
+    pub fn execute<T, E, F>(
+        self,
         operation: F,
-    ) -> impl Future<Output = Result<T, GuardError<E>>> + use<'_, T, E, F, R, K>
+    ) -> impl Future<Output = Result<T, GuardError<E>>> + use<'a, T, E, F, R, K>
     where
         F: Future<Output = Result<T, E>>,
         K: Classify<T, E>,
     {
-        Execute::with(self, request, operation)
+        Execute::with(self.guard, self.request, operation)
+    }
+}
+
+impl<R: Clock, K> fmt::Debug for GuardRequest<'_, R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardRequest").field("guard", &self.guard.breaker.label()).finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The capacity of the bulkhead while the circuit is not closed.
 
 use bulklink::config::Config;
-use bulklink::{Bulkhead, Registry, Request};
+use bulklink::{Bulkhead, EventFilter, Registry, Request};
 use bulklink_breaker::{Breaker, Guard, Settings, State};
 
 use crate::{builder, bulkhead, call, ended, executor, limits, ms, open, running, state, trip, waiting};
@@ -120,7 +120,7 @@ fn a_heavy_call_in_the_queue_runs_alone() {
     let guard = builder(&bulkhead).half_open_capacity(2).build().expect("valid settings");
     let first = running(&mut executor, &guard);
     let past = bulkhead.clone();
-    let heavy = executor.spawn(async move { past.slot_owned_with(Request::new().cost(10)).await });
+    let heavy = executor.spawn(async move { past.with(Request::new().cost(10)).slot().await });
     trip(&guard);
     executor.advance(ms(10));
     let probe = running(&mut executor, &guard);
@@ -145,7 +145,7 @@ fn a_heavy_probe_runs_alone() {
     executor.advance(ms(10));
     let own = guard.clone();
     let heavy =
-        executor.spawn(async move { own.execute_with(Request::new().cost(10), async { Ok::<_, &str>(()) }).await });
+        executor.spawn(async move { own.with(Request::new().cost(10)).execute(async { Ok::<_, &str>(()) }).await });
     executor.run_until_idle();
     ended(&heavy).expect("a probe");
     assert_eq!((capacity(&guard), state(&guard)), (10, State::Closed));
@@ -174,11 +174,11 @@ fn a_handler_of_the_bulkhead_may_change_the_circuit_while_the_guard_is_built() {
     breaker.force_open();
     let bulkhead = limits(Bulkhead::builder_on(executor.runtime(), "test").wait_limit(ms(50)), 2, 5);
     let _running = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
-    let late = executor.spawn(bulkhead.slot_owned());
+    let late = executor.spawn(bulkhead.owned().slot());
     executor.run_until_idle();
     // No task runs before the guard is built, so its expiry is seen there.
     executor.clock().advance(ms(50));
-    bulkhead.add_event_handler({
+    bulkhead.handle().add_event_handler(EventFilter::ALL, {
         let breaker = breaker.clone();
         move |_| breaker.force_closed()
     });

@@ -7,6 +7,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
+use bulklink::EventFilter;
 use bulklink::testing::Executor;
 use bulklink_breaker::{Guard, GuardError, State};
 
@@ -195,7 +196,7 @@ fn the_caller_gets_the_outcome_that_was_counted() {
     // Runs between the count and the result, when the slot is released.
     let (counted, go_on) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let (first, second) = (Arc::clone(&counted), Arc::clone(&go_on));
-    guard.bulkhead().add_event_handler(move |_| {
+    guard.bulkhead().handle().add_event_handler(EventFilter::ALL, move |_| {
         first.wait();
         second.wait();
     });

@@ -134,7 +134,7 @@ fn a_rejection_of_the_bulkhead_is_no_failure() {
     let first = running(&mut executor, &guard);
     let reject = |executor: &mut bulklink::testing::Executor, request: Request<_>| {
         let guard = guard.clone();
-        let call = executor.spawn(async move { guard.execute_with(request, async { Ok::<_, &str>(()) }).await });
+        let call = executor.spawn(async move { guard.with(request).execute(async { Ok::<_, &str>(()) }).await });
         executor.advance(ms(5));
         match ended(&call) {
             Err(GuardError::Rejected(rejection)) => rejection.reason(),

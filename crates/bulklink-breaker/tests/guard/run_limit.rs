@@ -45,7 +45,7 @@ fn a_timeout_is_a_failure() {
 fn the_wait_for_a_slot_is_not_part_of_it() {
     let mut executor = executor();
     let guard = guard(&executor, 1);
-    let slot = guard.bulkhead().try_slot_owned().expect("free");
+    let slot = guard.bulkhead().owned().try_slot().expect("free");
     let clock = executor.clock();
     let waiting = call(&mut executor, &guard, async move {
         clock.sleep(ms(99)).await;

@@ -41,10 +41,10 @@ const fn never() -> Result<(), &'static str> {
 
 const WAYS: &[(&str, Way)] = &[
     ("execute", |executor, guard| run(executor, async move { guard.execute(async { never() }).await })),
-    ("a request", |executor, guard| {
-        run(executor, async move { guard.execute_with(Request::new().within(ms(5)), async { never() }).await })
+    ("a request", |executor, guard| run(executor, async move { guard.within(ms(5)).execute(async { never() }).await })),
+    ("try_execute", |executor, guard| {
+        run(executor, async move { guard.with(Request::new().now()).execute(async { never() }).await })
     }),
-    ("try_execute", |executor, guard| run(executor, async move { guard.try_execute(async { never() }).await })),
     ("wrap", |executor, guard| run(executor, async move { guard.wrap(async |()| never()).call(()).await })),
     ("a closure", |executor, guard| run(executor, async move { guard.execute_blocking(never).await })),
     ("a thread", |_, guard| guard.blocking_execute(never)),
@@ -66,9 +66,9 @@ fn a_slot_that_is_not_used_is_abandoned_on_each_way() {
         first.cancel();
         let breaker = guard.breaker().clone();
         let admitted = EventFilter::of(EventKind::Admitted);
-        let handler = guard.bulkhead().add_event_handler_for(admitted, move |_| breaker.force_open());
+        let handler = guard.bulkhead().handle().add_event_handler(admitted, move |_| breaker.force_open());
         open(way(&mut executor, guard.clone()));
-        guard.bulkhead().remove_event_handler(handler);
+        guard.bulkhead().handle().remove_event_handler(handler);
         finished_one_of(&guard, 2, name);
     }
 }

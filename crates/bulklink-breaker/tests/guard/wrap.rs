@@ -1,6 +1,6 @@
 //! Wrapped functions, calls that do not wait, and the counters of a guard.
 
-use bulklink::Reason;
+use bulklink::{Reason, Request};
 use bulklink_breaker::{GuardError, Health};
 
 use crate::{Log, call, ended, executor, guard, ms, open, running, trip, waiting};
@@ -31,13 +31,17 @@ fn a_call_that_does_not_wait_is_rejected_immediately() {
     let guard = guard(&executor, 1, 5);
     let first = running(&mut executor, &guard);
     let own = guard.clone();
-    let full = executor.spawn(async move { own.try_execute(async { Ok::<_, &str>(()) }).await });
+    let full = executor.spawn(async move { own.with(Request::new().now()).execute(async { Ok::<_, &str>(()) }).await });
     executor.run_until_idle();
     let Err(GuardError::Rejected(rejection)) = ended(&full) else { panic!("it ran") };
     assert_eq!(rejection.reason(), Reason::Saturated);
     first.cancel();
     let own = guard.clone();
-    assert!(executor.block_on(async move { own.try_execute(async { Ok::<_, &str>(()) }).await }).is_ok());
+    assert!(
+        executor
+            .block_on(async move { own.with(Request::new().now()).execute(async { Ok::<_, &str>(()) }).await })
+            .is_ok()
+    );
 }
 
 #[test]

@@ -65,7 +65,8 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn share(&self, bulkhead: &Handle) -> ShareBuilder<R> {
+    pub fn share(&self, bulkhead: &impl AsRef<Handle>) -> ShareBuilder<R> {
+        let bulkhead = bulkhead.as_ref();
         self.share_as(bulkhead, Name::labelled(&self.namespace, bulkhead.label()))
     }
 

@@ -50,7 +50,7 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     ///     fleet.share_partitions(&tenants, |tenant: &String, share| {
     ///         share.limit(if tenant == "ann" { 20 } else { 5 })
     ///     })?;
-    ///     let slot = tenants.slot("ann").await?;
+    ///     let slot = tenants.key("ann").slot().await?;
     ///     drop(slot);
     ///     Ok::<(), Box<dyn std::error::Error>>(())
     /// })?;

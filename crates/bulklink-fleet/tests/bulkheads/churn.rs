@@ -40,7 +40,7 @@ impl Place {
     }
 
     fn call(&mut self, key: &str) -> Call {
-        let call = self.scene.executor.spawn(self.tenants.slot(key));
+        let call = self.scene.executor.spawn(self.tenants.key(key).slot());
         self.scene.executor.run_until_idle();
         call
     }
@@ -74,7 +74,7 @@ impl Place {
 
     /// The names of ceilings, each once.
     fn ceilings(&self, keys: std::ops::Range<u32>) -> Vec<&'static str> {
-        let handles = keys.filter_map(|number| self.tenants.handle(&*format!("t{number}")));
+        let handles = keys.filter_map(|number| self.tenants.partition(&*format!("t{number}")));
         let mut names: Vec<_> = handles.map(|handle| handle.ceilings().first().map_or("none", |it| it.by)).collect();
         names.sort_unstable();
         names.dedup();
@@ -176,7 +176,7 @@ fn no_ceiling_stays_lifted_while_the_store_is_in_reach() {
     place.weather.millis.store(0, SeqCst);
     let slots: Vec<_> = (0..3).map(|_| place.slot("t400")).collect();
     place.scene.advance(1_000);
-    assert!(place.tenants.try_slot("t400").is_err());
+    assert!(place.tenants.key("t400").try_slot().is_err());
     drop(slots);
 }
 

@@ -47,7 +47,7 @@ fn connect_can_be_tried_again_after_it_was_dropped() {
     scene.store.stall(false);
     joining.cancel();
     scene.advance(100);
-    assert_eq!(bulkhead.ceilings().len(), 0);
+    assert_eq!(bulkhead.handle().ceilings().len(), 0);
     let joining = scene.join(&fleet, &bulkhead, |b| b);
     scene.advance(60_000);
     let result = joining.output().unwrap();
@@ -381,7 +381,7 @@ fn a_call_of_two_units_starts_when_there_is_room() {
     let mut worst = 0;
     for offset in (0..1_000).step_by(50) {
         scene.advance(3_000 + offset);
-        let call = scene.executor.spawn(bulkhead.slot_owned_with(Request::new().cost(2)));
+        let call = scene.executor.spawn(bulkhead.with(Request::new().cost(2)).slot());
         scene.advance(100);
         assert!(!call.is_finished());
         drop(slots.pop());

@@ -22,7 +22,7 @@ fn processes_that_declare_other_values_are_refused_and_their_bulkhead_is_as_befo
     let text = refused.unwrap_err().to_string();
     assert!(text.starts_with("limit 5 differs from 4 of process "), "{text}");
     scene.advance(100);
-    assert_eq!((bulkhead.ceilings().len(), bulkhead.free()), (0, 100));
+    assert_eq!((bulkhead.handle().ceilings().len(), bulkhead.status().free()), (0, 100));
 
     let changed = scene.join(&fleet, &bulkhead, |builder| builder.limit(5).config(2));
     let share = changed.output().expect("the store answers").expect("a higher number replaces the limit");
@@ -93,7 +93,7 @@ fn bad_values_are_errors_and_change_nothing() {
     for (options, text) in cases {
         let error = scene.join(&fleet, &bulkhead, options).output().expect("at once").unwrap_err();
         assert_eq!(error.to_string(), text);
-        assert_eq!(bulkhead.ceilings().len(), 0);
+        assert_eq!(bulkhead.handle().ceilings().len(), 0);
     }
     let narrow = Bulkhead::builder_on(scene.executor.runtime(), "narrow").parallelism(1).build().unwrap();
     let error =
@@ -103,7 +103,7 @@ fn bad_values_are_errors_and_change_nothing() {
     let share = scene.join(&fleet, &bulkhead, |builder| builder).output().unwrap().unwrap();
     let again = scene.join(&fleet, &bulkhead, |builder| builder).output().expect("at once");
     assert_eq!(again.unwrap_err(), JoinError::Taken);
-    assert_eq!((bulkhead.ceilings().len(), share.status().limit), (1, 4));
+    assert_eq!((bulkhead.handle().ceilings().len(), share.status().limit), (1, 4));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn connecting_is_tried_again_until_its_time_is_over_and_says_why() {
     assert!(bulkhead.try_slot().is_err(), "no call is admitted before the store has answered");
     scene.advance(200);
     assert_eq!(joining.output().unwrap().unwrap_err(), JoinError::Unreached(Some(StoreError::Unreachable)));
-    assert_eq!((bulkhead.ceilings().len(), bulkhead.free()), (0, 100));
+    assert_eq!((bulkhead.handle().ceilings().len(), bulkhead.status().free()), (0, 100));
 
     let joining = scene.join(&fleet, &bulkhead, |builder| builder.connect_within(Duration::from_secs(60)));
     scene.store.start();
@@ -126,10 +126,10 @@ fn connecting_is_tried_again_until_its_time_is_over_and_says_why() {
     let other = Bulkhead::builder_on(scene.executor.runtime(), "other").parallelism(1).waiting_room(1).build().unwrap();
     scene.store.stop();
     let joining = scene.join(&fleet, &other, |builder| builder);
-    assert_eq!(other.ceilings().len(), 1);
+    assert_eq!(other.handle().ceilings().len(), 1);
     joining.cancel();
     scene.advance(1_000);
-    assert_eq!(other.ceilings().len(), 0, "a dropped future leaves the bulkhead as it was");
+    assert_eq!(other.handle().ceilings().len(), 0, "a dropped future leaves the bulkhead as it was");
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn no_call_is_admitted_after_the_share_has_ended() {
     drop((fleet, share, leaving));
     scene.advance(60_000);
     assert!(bulkhead.try_slot().is_err(), "nothing of the share is left, but its ceiling");
-    assert_eq!(bulkhead.ceilings().len(), 1);
+    assert_eq!(bulkhead.handle().ceilings().len(), 1);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn shared(scene: &Scene, max: usize) -> (Fleet<FakeRuntime>, Tenants) {
 }
 
 fn call(scene: &mut Scene, tenants: &Tenants, key: &str) -> Call {
-    let call = scene.executor.spawn(tenants.slot(key));
+    let call = scene.executor.spawn(tenants.key(key).slot());
     scene.executor.run_until_idle();
     call
 }
@@ -40,7 +40,7 @@ fn slot(call: &Call) -> OwnedSlot {
 fn processes_have_the_limit_of_each_key_together() {
     let mut scene = Scene::new();
     let ((_one, here), (_two, there)) = (shared(&scene, 10), shared(&scene, 10));
-    assert!(here.try_slot("ann").is_err(), "the first call of a key waits for the store");
+    assert!(here.key("ann").try_slot().is_err(), "the first call of a key waits for the store");
     let slots: Vec<_> = [&here, &there, &here].map(|tenants| slot(&call(&mut scene, tenants, "ann"))).into();
     let fourth = call(&mut scene, &there, "ann");
     let (small, second) = (slot(&call(&mut scene, &here, "small")), call(&mut scene, &there, "small"));
@@ -178,7 +178,7 @@ fn an_evicted_key_gives_its_units_back_and_comes_again() {
     let ((_one, here), (_two, there)) = (shared(&scene, 1), shared(&scene, 10));
     let held = slot(&call(&mut scene, &here, "ann"));
     // A handle outlives its partition.
-    let handle = here.handle("ann").expect("it is in use");
+    let handle = here.partition("ann").expect("it is in use");
     drop(held);
     drop(slot(&call(&mut scene, &here, "bob")));
     assert_eq!(here.status().totals.evicted, 1);
@@ -204,7 +204,8 @@ fn partitions_of_one_label_take_no_key_from_each_other() {
     let there = tenants(&scene, 10);
     fleet.share_partitions(&there, |_, share| share.limit(3)).expect("no partition exists");
     let held = slot(&call(&mut scene, &here, "ann"));
-    let by = |tenants: &Tenants| tenants.try_slot("ann").map_err(|rejection| rejection.restriction().map(|it| it.by));
+    let by =
+        |tenants: &Tenants| tenants.key("ann").try_slot().map_err(|rejection| rejection.restriction().map(|it| it.by));
     assert_eq!(by(&there).err(), Some(Some(ceiling::REFUSED)));
     let slots = [0, 1].map(|_| slot(&call(&mut scene, &here, "ann")));
     assert_eq!(by(&here).err(), Some(Some(ceiling::SHARE)), "its share is as it was");
@@ -223,7 +224,7 @@ fn keys_leave_with_their_fleet() {
     let closing = scene.executor.spawn(async move { fleet.close().await });
     scene.advance(10);
     for key in ["ann", "bob"] {
-        let rejection = tenants.try_slot(key).expect_err("the fleet is closed");
+        let rejection = tenants.key(key).try_slot().expect_err("the fleet is closed");
         assert_eq!(rejection.restriction().map(|it| (it.by, it.units)), Some((ceiling::LEFT, 0)), "{key}");
     }
     assert!(!closing.is_finished());
@@ -238,7 +239,7 @@ fn a_key_without_valid_options_admits_no_call() {
     let (fleet, tenants) = shared(&scene, 10);
     let long = "x".repeat(300);
     for key in ["none", &long] {
-        let call = scene.executor.spawn(tenants.slot_with(key, Request::new().now()));
+        let call = scene.executor.spawn(tenants.key(key).with(Request::new().now()).slot());
         scene.executor.run_until_idle();
         let rejection = call.output().expect("it does not wait").expect_err("no share was made");
         let restriction = rejection.restriction().expect("its ceiling is zero");
@@ -247,8 +248,8 @@ fn a_key_without_valid_options_admits_no_call() {
     }
     let other = self::tenants(&scene, 10);
     let panics = fleet.share_partitions(&other, |_, _| panic!("options"));
-    assert_eq!((panics, other.try_slot("ann").is_err()), (Ok(()), true));
-    assert!(other.try_slot("ann").is_err(), "not even after the panic");
+    assert_eq!((panics, other.key("ann").try_slot().is_err()), (Ok(()), true));
+    assert!(other.key("ann").try_slot().is_err(), "not even after the panic");
 
     let fresh = self::tenants(&scene, 10);
     let share = |partitions| fleet.share_partitions(partitions, |_, share| share.limit(1));
@@ -260,7 +261,7 @@ fn a_key_without_valid_options_admits_no_call() {
     assert_eq!(share(&builder.max_partitions(1).build().expect("valid")).unwrap_err().to_string(), text);
 
     let late = self::tenants(&scene, 10);
-    drop(late.try_slot("ann"));
+    drop(late.key("ann").try_slot());
     let error = fleet.share_partitions(&late, |_, share| share.limit(1)).unwrap_err();
     let text = "partitions tenants: partitions must not exist before they get a controller, got 1";
     assert!(matches!(error, JoinError::Invalid(_)) && error.to_string() == text, "{error}");

@@ -40,7 +40,7 @@ impl World {
                 let caller = Rc::clone(&self.processes[process]);
                 // Noted by the call itself: a step can be longer than a lease.
                 let call = async move {
-                    let slot = caller.bulkhead.slot_owned().await?;
+                    let slot = caller.bulkhead.owned().slot().await?;
                     Ok((slot, caller.share.status().lost))
                 };
                 self.waiting[process].push(self.scene.executor.spawn(call));

@@ -96,7 +96,7 @@ impl Scene {
     }
 
     pub(crate) fn call_on(&mut self, bulkhead: &Bulkhead<FakeRuntime>, request: Request<Instant>) -> Call {
-        let slot = bulkhead.slot_owned_with(request);
+        let slot = bulkhead.with(request).slot();
         let task = self.executor.spawn(slot);
         self.executor.run_until_idle();
         task

@@ -16,7 +16,7 @@ fn busy(scene: &mut Scene, process: &Process) {
         let (bulkhead, runtime) = (process.bulkhead.clone(), scene.executor.runtime());
         drop(scene.executor.spawn(async move {
             loop {
-                let slot = bulkhead.slot_owned().await.expect("it may wait for ever");
+                let slot = bulkhead.owned().slot().await.expect("it may wait for ever");
                 runtime.sleep_until(runtime.now().saturating_add(millis(200))).await;
                 drop(slot);
             }
@@ -85,7 +85,7 @@ fn calls_go_on_while_the_store_is_away_until_the_lease_ends() {
     let rejection = process.bulkhead.try_slot().unwrap_err();
     let restriction = rejection.restriction().expect("nothing may be used");
     assert_eq!((restriction.by, restriction.units), (ceiling::UNAVAILABLE, 0));
-    let waiting = process.bulkhead.slot_owned();
+    let waiting = process.bulkhead.owned().slot();
     let waiting = scene.executor.spawn(waiting);
     scene.store.start();
     scene.advance(13_000);
@@ -103,11 +103,15 @@ fn what_happens_without_the_store_can_be_chosen() {
         scene.advance(2_000);
         scene.store.stop();
         scene.advance(20_000);
-        let free = first.bulkhead.free() + first.bulkhead.status().in_use;
+        let free = first.bulkhead.status().free() + first.bulkhead.status().in_use;
         assert_eq!(if allowed == 0 { free - 1 } else { free }, allowed, "{outage:?}");
         scene.store.start();
         scene.advance(20_000);
-        assert_eq!(first.bulkhead.ceilings()[0].units.min(4), first.share.status().granted as usize, "{outage:?}");
+        assert_eq!(
+            first.bulkhead.handle().ceilings()[0].units.min(4),
+            first.share.status().granted as usize,
+            "{outage:?}"
+        );
     }
 }
 

@@ -52,15 +52,15 @@ fn registry() -> (Registry, Executor, Ceiling) {
     let tenants = tenants.wait_limit(5 * second).measure_holds(true).max_partitions(1);
     let tenants = registry.create_partitions(tenants).unwrap();
 
-    let running = (bulkhead.try_slot_owned().unwrap(), tenants.try_slot("ann").unwrap());
-    bulkhead.try_slot_owned().unwrap_err();
-    tenants.try_slot("bob").unwrap_err();
-    let (one, other) = (executor.spawn(bulkhead.slot_owned()), executor.spawn(tenants.slot("ann")));
+    let running = (bulkhead.owned().try_slot().unwrap(), tenants.key("ann").try_slot().unwrap());
+    bulkhead.owned().try_slot().unwrap_err();
+    tenants.key("bob").try_slot().unwrap_err();
+    let (one, other) = (executor.spawn(bulkhead.owned().slot()), executor.spawn(tenants.key("ann").slot()));
     executor.advance(second / 4);
     drop(running);
     executor.run_until_idle();
     drop((one.output().unwrap().unwrap(), other.output().unwrap().unwrap()));
-    let ceiling = bulkhead.ceiling("fleet");
+    let ceiling = bulkhead.handle().ceiling("fleet");
     ceiling.set(0);
     (registry, executor, ceiling)
 }

@@ -85,7 +85,7 @@ fn the_gauge_of_a_ceiling_that_is_lifted_is_zero() {
     scene.payments.resize(9).unwrap();
     let facade = Facade::new(Exporter::new(&scene.registry));
     let series = "bulklink_withheld_units{bulkhead=\"payments\",kind=\"bulkhead\",set_by=\"other\"}";
-    let other = scene.payments.ceiling("other");
+    let other = scene.payments.handle().ceiling("other");
     for (units, withheld) in [(4, 5), (0, 9), (9, 0), (3, 6)] {
         other.set(units);
         assert_eq!(facade.read().count(series), Some(withheld));

@@ -1,7 +1,7 @@
 //! Which bulkheads are exported, and when.
 
 use bulklink::testing::{Executor, FakeClock};
-use bulklink::{Bulkhead, Registry};
+use bulklink::{Bulkhead, EventFilter, Registry};
 use bulklink_metrics::Exporter;
 use futures_util::FutureExt;
 use opentelemetry_sdk::metrics::{InMemoryMetricExporterBuilder, Temporality};
@@ -132,7 +132,7 @@ fn single_handles_are_exported_until_they_are_removed() {
     let scene = Scene::new();
     let exporter = Exporter::default();
     exporter.add(&scene.payments);
-    exporter.add_partitions(&scene.tenants.to_handle());
+    exporter.add_partitions(&scene.tenants.handle());
     let text = Text(exporter.clone());
     let partitions = "bulklink_max_partitions{bulkhead=\"tenants\",kind=\"partitions\"}";
     assert_eq!(text.read().count(&of("capacity", "payments")), Some(1));
@@ -155,11 +155,14 @@ fn no_output_adds_an_event_handler_so_calls_keep_the_fast_path() {
     for (_, output) in &outputs {
         output.read();
         drop(scene.payments.try_slot().unwrap());
-        drop(scene.tenants.try_slot("ann").unwrap());
+        drop(scene.tenants.key("ann").try_slot().unwrap());
     }
     // Only observed events have a number: these two are the first.
-    let mut events = [scene.payments.subscribe(9).unwrap(), scene.tenants.subscribe(9).unwrap()];
-    drop((scene.payments.try_slot().unwrap(), scene.tenants.try_slot("ann").unwrap()));
+    let mut events = [
+        scene.payments.handle().subscribe(EventFilter::ALL, 9).unwrap(),
+        scene.tenants.handle().subscribe(EventFilter::ALL, 9).unwrap(),
+    ];
+    drop((scene.payments.try_slot().unwrap(), scene.tenants.key("ann").try_slot().unwrap()));
     assert_eq!(events.each_mut().map(|events| events.try_recv().unwrap().number), [1, 1]);
 }
 
@@ -174,7 +177,7 @@ fn ten_thousand_calls_of_which_a_third_is_cancelled_leave_all_gauges_at_zero() {
     for number in 0_u64..10_000 {
         let bulkhead = bulkhead.clone();
         tasks.push(executor.spawn(async move {
-            let slot = bulkhead.slot_owned().await.unwrap();
+            let slot = bulkhead.owned().slot().await.unwrap();
             let held = bulkhead.runtime().clone();
             bulklink::runtime::Timer::sleep_until(&held, bulklink::runtime::Clock::now(&held) + SECOND * 2).await;
             drop((slot, number));

@@ -18,15 +18,15 @@ fn reject_for_each_reason(scene: &mut Scene) -> Told {
         assert_eq!(rejection.map(drop).unwrap_err().reason(), expected, "{kind} {reason}");
         *told.entry((kind, reason)).or_default() += 1;
     };
-    let running = (scene.payments.try_slot_owned().unwrap(), scene.tenants.try_slot("ann").unwrap());
+    let running = (scene.payments.owned().try_slot().unwrap(), scene.tenants.key("ann").try_slot().unwrap());
     for _ in 0..2 {
-        tell("bulkhead", "saturated", scene.payments.try_slot_owned(), Reason::Saturated);
-        tell("partitions", "saturated", scene.tenants.try_slot("ann"), Reason::Saturated);
+        tell("bulkhead", "saturated", scene.payments.owned().try_slot(), Reason::Saturated);
+        tell("partitions", "saturated", scene.tenants.key("ann").try_slot(), Reason::Saturated);
     }
     for _ in 0..3 {
         let (payments, tenants) = (scene.payments.clone(), scene.tenants.clone());
-        let one = scene.executor.spawn(async move { payments.slot_owned().await });
-        let other = scene.executor.spawn(async move { tenants.slot("ann").await });
+        let one = scene.executor.spawn(async move { payments.owned().slot().await });
+        let other = scene.executor.spawn(async move { tenants.key("ann").slot().await });
         scene.executor.advance(6 * SECOND);
         tell("bulkhead", "expired", one.output().unwrap(), Reason::Expired);
         tell("partitions", "expired", other.output().unwrap(), Reason::Expired);
@@ -34,26 +34,26 @@ fn reject_for_each_reason(scene: &mut Scene) -> Told {
     for _ in 0..4 {
         let late = Request::new().within(std::time::Duration::ZERO);
         let (payments, tenants) = (scene.payments.clone(), scene.tenants.clone());
-        let one = scene.executor.block_on(async move { payments.slot_owned_with(late).await });
-        let other = scene.executor.block_on(async move { tenants.slot_with("ann", late).await });
+        let one = scene.executor.block_on(async move { payments.with(late).slot().await });
+        let other = scene.executor.block_on(async move { tenants.key("ann").with(late).slot().await });
         tell("bulkhead", "expired_before_queue", one, Reason::Expired);
         tell("partitions", "expired_before_queue", other, Reason::Expired);
     }
-    let bob = scene.tenants.try_slot("bob").unwrap();
+    let bob = scene.tenants.key("bob").try_slot().unwrap();
     for _ in 0..5 {
-        tell("partitions", "partition_limit", scene.tenants.try_slot("cid"), Reason::PartitionLimit);
+        tell("partitions", "partition_limit", scene.tenants.key("cid").try_slot(), Reason::PartitionLimit);
     }
     let (payments, tenants) = (scene.payments.clone(), scene.tenants.clone());
-    let waiting = scene.executor.spawn(async move { payments.slot_owned().await });
-    let other_waiting = scene.executor.spawn(async move { tenants.slot("ann").await });
+    let waiting = scene.executor.spawn(async move { payments.owned().slot().await });
+    let other_waiting = scene.executor.spawn(async move { tenants.key("ann").slot().await });
     scene.executor.run_until_idle();
     scene.registry.close_all();
     scene.executor.run_until_idle();
     tell("bulkhead", "closed_while_waiting", waiting.output().unwrap(), Reason::Closed);
     tell("partitions", "closed_while_waiting", other_waiting.output().unwrap(), Reason::Closed);
     for _ in 0..6 {
-        tell("bulkhead", "closed_before_queue", scene.payments.try_slot_owned(), Reason::Closed);
-        tell("partitions", "closed", scene.tenants.try_slot("ann"), Reason::Closed);
+        tell("bulkhead", "closed_before_queue", scene.payments.owned().try_slot(), Reason::Closed);
+        tell("partitions", "closed", scene.tenants.key("ann").try_slot(), Reason::Closed);
     }
     drop((running, bob));
     told
@@ -101,7 +101,7 @@ fn a_rejected_call_is_counted_exactly_once_in_every_output() {
         assert_eq!(rejected(&output.read()), told, "{name}");
         assert_eq!(rejected(&output.read()), told, "{name}, the second time");
     }
-    let (status, sums) = (scene.payments.status(), scene.tenants.sums());
+    let (status, sums) = (scene.payments.status(), scene.tenants.handle().sums());
     let of = |kind| told.iter().filter(|((found, _), _)| *found == kind).map(|(_, count)| *count).sum::<i64>();
     assert_eq!(i64::try_from(status.totals.rejected()).unwrap(), of("bulkhead"));
     assert_eq!(i64::try_from(sums.rejected()).unwrap(), of("partitions"));
@@ -111,8 +111,8 @@ fn a_rejected_call_is_counted_exactly_once_in_every_output() {
 fn a_slot_that_is_taken_back_is_abandoned_and_not_rejected_in_every_output() {
     let mut scene = Scene::new();
     let exporter = Exporter::new(&scene.registry);
-    let running = scene.payments.try_slot_owned().unwrap();
-    let mut forgotten = Box::pin(scene.payments.slot_owned());
+    let running = scene.payments.owned().try_slot().unwrap();
+    let mut forgotten = Box::pin(scene.payments.owned().slot());
     assert!(futures_util::FutureExt::now_or_never(&mut forgotten).is_none());
     drop(running);
     scene.executor.advance(SECOND);
@@ -122,7 +122,7 @@ fn a_slot_that_is_taken_back_is_abandoned_and_not_rejected_in_every_output() {
         let series = output.read();
         assert_eq!((count(&series, "uncollected"), count(&series, "uncollected_age_seconds")), (1, 1), "{name}");
     }
-    assert_eq!(scene.payments.take_back_uncollected(SECOND), 1);
+    assert_eq!(scene.payments.handle().take_back_uncollected(SECOND), 1);
     for (name, output) in outputs(&exporter) {
         let series = output.read();
         let counts = ["uncollected", "uncollected_age_seconds", "abandoned_total", "taken_back_total", "in_use"];

@@ -30,7 +30,7 @@ impl Scene {
         let tenants = tenants.wait_limit(5 * SECOND).measure_holds(true).max_partitions(2);
         let payments = registry.create(payments).unwrap();
         Scene {
-            ceiling: payments.ceiling("fleet"),
+            ceiling: payments.handle().ceiling("fleet"),
             payments,
             tenants: registry.create_partitions(tenants).unwrap(),
             executor,

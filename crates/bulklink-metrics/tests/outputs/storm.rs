@@ -43,9 +43,9 @@ fn readings_in_a_storm_of_resizes_and_closes_keep_every_identity() {
             scope.spawn(move || {
                 while !is_over.load(Ordering::Relaxed) {
                     let request = Request::new().within(Duration::from_micros(200));
-                    drop(steady.blocking_slot_with(request));
+                    drop(steady.with(request).blocking_slot());
                     if let Ok(replaced) = registry.bulkhead::<StdClock>("replaced") {
-                        drop(replaced.blocking_slot_with(request));
+                        drop(replaced.with(request).blocking_slot());
                     }
                     let _ = steady.resize(1 + number);
                 }

@@ -17,12 +17,12 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
     let limits = scene.payments.limits();
     scene.payments.reconfigure(limits.with_waiting_room_units(Some(5))).unwrap();
     let (payments, tenants) = (scene.payments.clone(), scene.tenants.clone());
-    let running = (payments.try_slot_owned().unwrap(), tenants.try_slot("ann").unwrap());
+    let running = (payments.owned().try_slot().unwrap(), tenants.key("ann").try_slot().unwrap());
     let one = scene.executor.spawn({
         let payments = payments.clone();
-        async move { payments.slot_owned().await.map(drop) }
+        async move { payments.owned().slot().await.map(drop) }
     });
-    let other = scene.executor.spawn(async move { tenants.slot("ann").await.map(drop) });
+    let other = scene.executor.spawn(async move { tenants.key("ann").slot().await.map(drop) });
     scene.executor.advance(SECOND / 4);
     drop(running);
     scene.executor.advance(SECOND / 4);
@@ -98,7 +98,7 @@ fn what_a_ceiling_withholds_is_there_while_it_binds() {
     let scene = Scene::new();
     let exporter = Exporter::new(&scene.registry);
     scene.payments.resize(9).unwrap();
-    let other = scene.payments.ceiling("a \"b\" \\");
+    let other = scene.payments.handle().ceiling("a \"b\" \\");
     let withheld = || {
         let text = exporter.render(Format::OpenMetrics);
         let lines = text.lines().filter(|line| line.starts_with("bulklink_withheld_units{"));

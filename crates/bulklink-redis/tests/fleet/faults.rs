@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bulklink::Request;
 use bulklink_redis::{JoinError, StoreError};
 use bulklink_servers::{Server, User, require};
 use futures_util::future::FutureExt;
@@ -90,7 +89,7 @@ async fn a_wrong_password_and_a_missing_right_are_errors_at_once<R: Platform>(ru
         let error = joining.connect().await.unwrap_err();
         assert_eq!(error, JoinError::Unreached(Some(StoreError::Refused { code: code.into() })));
         assert!(!format!("{error} {error:?} {fleet:?}").contains("secret"));
-        assert_eq!(bulkhead.ceilings().len(), 0);
+        assert_eq!(bulkhead.handle().ceilings().len(), 0);
     }
 }
 
@@ -106,6 +105,6 @@ async fn a_wrong_type_is_an_error_and_units_go_on<R: Platform>(runtime: R) {
     assert_eq!(one.share.look().await, Err(refused));
     drop(held);
     server.call(&["RENAME", "kept", "bl:{test:payments}:S"]);
-    let again = one.bulkhead.slot_with(Request::new().within(LEASE * 5));
+    let again = one.bulkhead.within(LEASE * 5).slot();
     drop(within(LEASE * 5, again).await.unwrap());
 }

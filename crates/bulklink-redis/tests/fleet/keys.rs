@@ -44,7 +44,7 @@ async fn keys_that_come_and_go_keep_their_limits_and_leave_nothing_behind<R: Pla
             // Some keys are asked for far more often than others.
             let most = random.usize(..KEYS);
             let key = random.usize(..=most);
-            if let Ok(slot) = tenants[number % 2].slot(&key).await {
+            if let Ok(slot) = tenants[number % 2].key(&key).slot().await {
                 let before = used[key].fetch_add(1, SeqCst);
                 assert!(before < 2, "{} units of key {key}", before + 1);
                 admitted.fetch_add(1, SeqCst);

@@ -1,6 +1,5 @@
 //! A network that drops every packet, between one of two processes and the server.
 
-use bulklink::Request;
 use bulklink_redis::RedisStore;
 use bulklink_servers::{Network, Server, require};
 use futures_util::future::FutureExt;
@@ -35,18 +34,18 @@ async fn black_hole<R: Platform>(runtime: R, network: &Network) {
     let pair = Pair::new(&runtime, stores, 3).await;
     let [cut, other] = &pair.0;
 
-    let late = cut.bulkhead.slot_owned().await.unwrap();
+    let late = cut.bulkhead.owned().slot().await.unwrap();
     let (token, lost) = (cut.share.token(), cut.share.lost());
     network.black_hole();
     lost.await;
     // All that there is, and so what the lost share had.
     let mut slots = vec![];
     for _ in 0..3 {
-        slots.push(other.bulkhead.slot_with(Request::new().within(LEASE * 8)).await.unwrap());
+        slots.push(other.bulkhead.within(LEASE * 8).slot().await.unwrap());
     }
     assert!(other.share.token() > token);
     let lost = other.share.lost();
-    assert!(cut.bulkhead.slot_with(Request::new().within(LEASE)).await.is_err(), "a call waits for the store");
+    assert!(cut.bulkhead.within(LEASE).slot().await.is_err(), "a call waits for the store");
     network.heal();
     // What was sent into the black hole arrives now.
     drop(late);

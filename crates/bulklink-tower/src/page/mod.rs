@@ -119,7 +119,8 @@ impl Page {
     }
 
     /// Shows a bulkhead that is not in the registry, too. One that is would be shown twice.
-    pub fn bulkhead(mut self, bulkhead: &Handle) -> Self {
+    pub fn bulkhead(mut self, bulkhead: &impl AsRef<Handle>) -> Self {
+        let bulkhead = bulkhead.as_ref();
         self.bulkheads.push(bulkhead.clone());
         self
     }

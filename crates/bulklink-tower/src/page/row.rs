@@ -70,11 +70,11 @@ impl Row {
         let status = bulkhead.status();
         // Another reading of this moment can have overtaken this one. Without earlier figures, only
         // the present is reported: there are no rates since now.
-        let before = earlier.before(status.instance, now, &status.value);
-        let begins = [before, Some((Duration::ZERO, status.value))].into_iter().flatten();
+        let before = earlier.before(status.instance, now, &status.snapshot);
+        let begins = [before, Some((Duration::ZERO, status.snapshot))].into_iter().flatten();
         let mut reports = begins.filter_map(|begin| status.capacity_report_since(&begin.1).ok().map(|of| (begin, of)));
         let ((time, begin), report) = reports.next().expect("a status is not before itself");
-        let findings = report.value.findings.into_iter().map(|found| {
+        let findings = report.report.findings.into_iter().map(|found| {
             let (severity, code, message) = (found.severity, found.code.as_str(), found.message);
             Finding { severity, code, message }
         });
@@ -123,7 +123,7 @@ impl Row {
         // As above: the figures of a reading that has overtaken this one can be later than these.
         let before = before.filter(|(_, begin)| is_earlier(begin, &sums));
         let (time, begin) = before.unwrap_or_else(|| (Duration::ZERO, sums.clone()));
-        let report = partitions.capacity_report_since(&begin);
+        let report = partitions.capacity_report(Some(&begin));
         let status = report.status;
         let findings = report.findings.into_iter().map(|found| {
             let (severity, code, message) = (found.severity, found.code.as_str(), found.message);
@@ -223,20 +223,20 @@ mod tests {
     fn tenants(calls: usize) -> Partitions<u32> {
         let tenants = Partitions::builder("tenants").parallelism(1).max_partitions(9).build().expect("valid");
         for _ in 0..calls {
-            let _running = tenants.try_slot(&7).expect("free");
-            tenants.try_slot(&7).expect_err("full");
+            let _running = tenants.key(&7).try_slot().expect("free");
+            tenants.key(&7).try_slot().expect_err("full");
         }
         tenants
     }
 
     #[test]
     fn figures_of_a_reading_that_has_overtaken_this_one_are_not_its_past() {
-        let (before, tenants, later) = (tenants(1).sums(), tenants(3), tenants(4).sums());
+        let (before, tenants, later) = (tenants(1).handle().sums(), tenants(3), tenants(4).handle().sums());
         let start = Instant::now();
         let row = |past: &partitions::Sums| {
             let earlier = Recent::new();
             earlier.before(tenants.status().instance, start, past);
-            Row::of_partitions(&tenants.to_handle(), &earlier, start + Duration::from_secs(1))
+            Row::of_partitions(&tenants.handle(), &earlier, start + Duration::from_secs(1))
         };
         assert!(row(&later).recently.is_none());
         let recently = row(&before).recently.expect("looked at before");

@@ -96,8 +96,7 @@ where
 
 pin_project! {
     /// A future that runs an operation in a slot, and borrows nothing; returned by
-    /// [`Bulkhead::execute_owned`](crate::Bulkhead::execute_owned) and
-    /// [`Partitions::execute`](crate::Partitions::execute).
+    /// [`BoundRequest::execute`](crate::BoundRequest::execute).
     ///
     /// It is `'static` if the operation `F` is, so a task can be spawned with it. Its type can be
     /// named, so it can be a field, or the future of a service.
@@ -119,8 +118,7 @@ pin_project! {
 
 pin_project! {
     /// As [`ExecuteOwned`], for an operation that can fail; returned by
-    /// [`Bulkhead::execute_fallible_owned`](crate::Bulkhead::execute_fallible_owned) and
-    /// [`Partitions::execute_fallible`](crate::Partitions::execute_fallible).
+    /// [`BoundRequest::execute_fallible`](crate::BoundRequest::execute_fallible).
     #[must_use = "futures do nothing unless polled"]
     pub struct ExecuteFallibleOwned<F, R: Timer> {
         #[pin]

@@ -424,8 +424,7 @@ impl<R: Timer> fmt::Debug for SlotFuture<'_, R> {
 }
 
 /// A future that acquires an [`OwnedSlot`]; returned by
-/// [`Bulkhead::slot_owned`](crate::Bulkhead::slot_owned) and
-/// [`Partitions::slot`](crate::Partitions::slot).
+/// [`BoundRequest::slot`](crate::BoundRequest::slot).
 ///
 /// Dropping it gives up its place in the queue, and never loses a slot. A future of a partition has
 /// entered it already; dropping the future leaves the partition, too.
@@ -447,34 +446,9 @@ impl<R: Runtime> OwnedSlotFuture<R> {
         OwnedSlotFuture(Acquire::refused(runtime, rejection))
     }
 
-    /// Asks the fast path alone, without a poll: a layer that is answered at once need not keep its
-    /// request for later. Returns the slot, or the rejection if neither a slot is free nor a place
-    /// to wait. The future has completed then.
-    ///
-    /// Otherwise this returns `None`, nothing has changed, and the first poll decides, even if a
-    /// slot is free: the fast path decides calls of one unit without a limit of their own or a
-    /// deadline, while no handler wants to see the answer. It is not affected by the cooperative
-    /// budget: a loop that asks again after a rejection must yield.
-    ///
-    /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// let payments = builder.parallelism(1).build()?;
-    /// # executor.block_on(async move {
-    /// let mut call = payments.slot_owned();
-    /// let slot = match call.decide() {
-    ///     Some(answer) => answer?,
-    ///     None => call.await?,
-    /// };
-    /// # drop(slot);
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
+    /// Takes a unit from the word, or is rejected by it, if the word decides the call.
     #[inline]
-    pub fn decide(&mut self) -> Option<Result<OwnedSlot, Rejection>> {
+    pub(crate) fn decide(&mut self) -> Option<Result<OwnedSlot, Rejection>> {
         self.0.decide().map(|answer| answer.map(OwnedSlot::new))
     }
 }

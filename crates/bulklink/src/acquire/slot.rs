@@ -50,7 +50,7 @@ impl<'a> Slot<'a> {
     /// # use bulklink::testing::FakeClock;
     /// # use bulklink::{Bulkhead, Request};
     /// let reports = Bulkhead::builder_on(FakeClock::new(), "reports").capacity(8).build()?;
-    /// let mut slot = reports.try_slot_with(Request::new().cost(5))?;
+    /// let mut slot = reports.with(Request::new().cost(5)).try_slot()?;
     /// let part = slot.split(2).expect("it has more");
     /// assert_eq!((slot.cost(), part.cost()), (3, 2));
     /// drop(part);

@@ -3,18 +3,19 @@
 use core::fmt;
 use core::future::Future;
 
-use crate::{Bulkhead, Rejection, Runtime};
+use crate::{BoundRequest, Clock, Rejection, Runtime};
 
-/// An async function that runs in a slot on every call; returned by [`Bulkhead::wrap`].
+/// An async function that runs in a slot on every call; returned by
+/// [`Bulkhead::wrap`](crate::Bulkhead::wrap) and [`BoundRequest::wrap`].
 #[derive(Clone)]
-pub struct Wrapped<F, R> {
+pub struct Wrapped<F, R: Clock> {
     function: F,
-    bulkhead: Bulkhead<R>,
+    request: BoundRequest<R>,
 }
 
 impl<F, R: Runtime> Wrapped<F, R> {
-    pub(crate) fn new(function: F, bulkhead: Bulkhead<R>) -> Self {
-        Wrapped { function, bulkhead }
+    pub(crate) fn new(function: F, request: BoundRequest<R>) -> Self {
+        Wrapped { function, request }
     }
 
     /// Acquires a slot, and then calls the function with `argument` and runs its future in it. For
@@ -29,18 +30,12 @@ impl<F, R: Runtime> Wrapped<F, R> {
         O: Future,
     {
         // The block calls the function when it is first polled, and so in the slot.
-        self.bulkhead.execute(async move { (self.function)(argument).await })
-    }
-
-    /// Returns the bulkhead that protects the function.
-    #[must_use]
-    pub fn bulkhead(&self) -> &Bulkhead<R> {
-        &self.bulkhead
+        self.request.clone().execute(async move { (self.function)(argument).await })
     }
 }
 
-impl<F, R> fmt::Debug for Wrapped<F, R> {
+impl<F, R: Clock> fmt::Debug for Wrapped<F, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wrapped").field("bulkhead", &self.bulkhead).finish_non_exhaustive()
+        f.debug_struct("Wrapped").field("request", &self.request).finish_non_exhaustive()
     }
 }

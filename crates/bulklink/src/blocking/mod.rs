@@ -13,7 +13,7 @@ use bulklink_core::Request as CoreRequest;
 use self::thread::Thread;
 use crate::acquire::claim::{Claim, SharedRef};
 use crate::acquire::future::Acquire;
-use crate::{Bulkhead, Clock, Closed, ExecuteError, OwnedSlot, Rejection, Request, Slot, Timer};
+use crate::{BoundRequest, Bulkhead, Clock, Closed, ExecuteError, OwnedSlot, Rejection, Slot, Timer};
 
 /// # Block the thread
 ///
@@ -45,101 +45,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     #[doc(alias("acquire", "acquire_blocking", "blocking_acquire"))]
     #[inline]
     pub fn blocking_slot(&self) -> Result<Slot<'_>, Rejection> {
-        self.blocking_slot_with(Request::new())
-    }
-
-    /// As [`blocking_slot`](Bulkhead::blocking_slot), with a cost, a limit or a deadline for this
-    /// call.
-    ///
-    /// # Errors
-    ///
-    /// As [`blocking_slot`](Bulkhead::blocking_slot); also if the deadline is past, or if the cost
-    /// is zero or more than the whole capacity.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink::{Bulkhead, Reason, Request, StdClock};
-    /// # use std::time::{Duration, Instant};
-    /// let builder = Bulkhead::builder_on(StdClock, "payments");
-    /// let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// let deadline = Instant::now() + Duration::from_secs(1);
-    /// let both = payments.blocking_slot_with(Request::new().cost(2).before(deadline))?;
-    /// let late = payments.blocking_slot_with(Request::new().within(Duration::from_millis(1)));
-    /// assert_eq!(late.unwrap_err().reason(), Reason::Expired);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias("acquire_many", "slot_within", "slot_before"))]
-    #[inline]
-    pub fn blocking_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
-        let request = request.on(self.runtime());
-        block_for_claim(&*self.handle().shared, request, || self.runtime().clone()).map(Slot::new)
-    }
-
-    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with), but gives up its place in the queue
-    /// when `interruption` completes, and returns its output.
-    ///
-    /// A free slot is taken without polling `interruption`. If both are ready, the call has the
-    /// slot.
-    ///
-    /// # Errors
-    ///
-    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink::{Bulkhead, Request, StdClock};
-    /// let builder = Bulkhead::builder_on(StdClock, "payments");
-    /// let payments = builder.parallelism(1).waiting_room(1).build()?;
-    /// let _running = payments.blocking_slot()?;
-    /// let slot = payments.blocking_slot_unless(Request::new(), async { "shutdown" })?;
-    /// assert_eq!(slot.unwrap_err(), "shutdown");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn blocking_slot_unless<T>(
-        &self,
-        request: Request<R::Instant>,
-        interruption: impl Future<Output = T>,
-    ) -> Result<Result<Slot<'_>, T>, Rejection> {
-        let shared = &*self.handle().shared;
-        let request = request.on(self.runtime());
-        let granted = if request.is_simple() { shared.fast.acquire() } else { None };
-        if granted.is_some() {
-            return Ok(Ok(Slot::new(Claim::new(shared, granted))));
-        }
-        let thread = Thread::on(self.runtime().clone());
-        let mut acquire = Acquire::new(shared, Arc::clone(&thread), request);
-        let mut interruption = pin!(interruption);
-        thread.block_on(poll_fn(|context| {
-            if let Poll::Ready(claim) = Pin::new(&mut acquire).poll(context) {
-                return Poll::Ready(claim.map(|claim| Ok(Slot::new(claim))));
-            }
-            interruption.as_mut().poll(context).map(|output| Ok(Err(output)))
-        }))
-    }
-
-    /// As [`blocking_slot`](Bulkhead::blocking_slot), for a slot that borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`blocking_slot`](Bulkhead::blocking_slot).
-    #[doc(alias = "acquire_owned")]
-    #[inline]
-    pub fn blocking_slot_owned(&self) -> Result<OwnedSlot, Rejection> {
-        self.blocking_slot_owned_with(Request::new())
-    }
-
-    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with), for a slot that borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with).
-    #[doc(alias = "acquire_many_owned")]
-    #[inline]
-    pub fn blocking_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
-        let request = request.on(self.runtime());
-        block_for_claim(Arc::clone(&self.handle().shared), request, || self.runtime().clone()).map(OwnedSlot::new)
+        block_for_claim(&*self.handle().shared, CoreRequest::new(), || self.runtime().clone()).map(Slot::new)
     }
 
     /// Runs `operation` on this thread in a slot, and blocks the thread until the call has one.
@@ -169,104 +75,161 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     /// ```
     #[inline]
     pub fn blocking_execute<T>(&self, operation: impl FnOnce() -> T) -> Result<T, Rejection> {
-        self.blocking_execute_with(Request::new(), operation)
+        let _slot = self.blocking_slot()?;
+        Ok(operation())
     }
+}
 
-    /// As [`blocking_execute`](Bulkhead::blocking_execute), with a cost, a limit or a deadline for
-    /// this call.
+/// # Block the thread
+///
+/// Calls that block their thread, with the feature `std`. [Threads](crate#threads) says where they
+/// may be used.
+impl<R: Clock + Send + Sync + 'static> BoundRequest<R> {
+    /// Acquires a slot, and blocks the thread until one is free or a limit passes.
     ///
     /// # Errors
     ///
-    /// As [`blocking_slot_with`](Bulkhead::blocking_slot_with). The operation has then not begun.
-    #[doc(alias("execute_within", "execute_before"))]
+    /// As [`Bulkhead::blocking_slot`]; also if the deadline is past, if the cost is zero or more
+    /// than the whole capacity, or if the key got no partition.
+    ///
+    /// # Fairness
+    ///
+    /// First come, first served, in one queue with the tasks that wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, Reason, Request, StdClock};
+    /// # use std::time::{Duration, Instant};
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
+    /// let payments = builder.capacity(2).waiting_room(1).build()?;
+    /// let deadline = Instant::now() + Duration::from_secs(1);
+    /// let both = payments.with(Request::new().cost(2).before(deadline)).blocking_slot()?;
+    /// let late = payments.within(Duration::from_millis(1)).blocking_slot();
+    /// assert_eq!(late.unwrap_err().reason(), Reason::Expired);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("acquire", "acquire_many", "acquire_blocking", "blocking_acquire", "blocking_slot_with"))]
     #[inline]
-    pub fn blocking_execute_with<T>(
-        &self,
-        request: Request<R::Instant>,
-        operation: impl FnOnce() -> T,
-    ) -> Result<T, Rejection> {
-        let _slot = self.blocking_slot_with(request)?;
-        Ok(operation())
+    pub fn blocking_slot(self) -> Result<OwnedSlot, Rejection> {
+        let (entered, clock, request) = self.resolve();
+        block_for_claim(entered.inspect_err(Rejection::count)?, request, || clock).map(OwnedSlot::new)
     }
 
-    /// Runs `operation` on this thread if a slot is free now and no call waits for it.
+    /// As [`blocking_slot`](BoundRequest::blocking_slot), but gives up its place in the queue when
+    /// `interruption` completes, and returns its output.
     ///
-    /// The call never waits for a slot. The thread is blocked only while the operation runs.
+    /// A free slot is taken without polling `interruption`. If both are ready, the call has the
+    /// slot.
     ///
     /// # Errors
     ///
-    /// If no slot is free, or if the bulkhead is closed. The operation has then not begun.
-    #[doc(alias = "execute_now")]
+    /// As [`blocking_slot`](BoundRequest::blocking_slot).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Bulkhead, StdClock};
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
+    /// let payments = builder.parallelism(1).waiting_room(1).build()?;
+    /// let _running = payments.blocking_slot()?;
+    /// let slot = payments.owned().blocking_slot_unless(async { "shutdown" })?;
+    /// assert_eq!(slot.unwrap_err(), "shutdown");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn blocking_slot_unless<T>(
+        self,
+        interruption: impl Future<Output = T>,
+    ) -> Result<Result<OwnedSlot, T>, Rejection> {
+        let (entered, clock, request) = self.resolve();
+        let shared = entered.inspect_err(Rejection::count)?;
+        let granted = if request.is_simple() { shared.fast.acquire() } else { None };
+        if granted.is_some() {
+            return Ok(Ok(OwnedSlot::new(Claim::new(shared, granted))));
+        }
+        let thread = Thread::on(clock);
+        let mut acquire = Acquire::new(shared, Arc::clone(&thread), request);
+        let mut interruption = pin!(interruption);
+        thread.block_on(poll_fn(|context| {
+            if let Poll::Ready(claim) = Pin::new(&mut acquire).poll(context) {
+                return Poll::Ready(claim.map(|claim| Ok(OwnedSlot::new(claim))));
+            }
+            interruption.as_mut().poll(context).map(|output| Ok(Err(output)))
+        }))
+    }
+
+    /// Runs `operation` on this thread in a slot, and blocks the thread until the call has one.
+    ///
+    /// The slot is released when the operation ends, also if it panics.
+    ///
+    /// # Errors
+    ///
+    /// As [`blocking_slot`](BoundRequest::blocking_slot). The operation has then not begun.
+    ///
+    /// # Panics
+    ///
+    /// If the operation panics.
+    #[doc(alias("blocking_execute_with", "execute_within", "execute_before"))]
     #[inline]
-    pub fn blocking_try_execute<T>(&self, operation: impl FnOnce() -> T) -> Result<T, Rejection> {
-        let _slot = self.try_slot()?;
+    pub fn blocking_execute<T>(self, operation: impl FnOnce() -> T) -> Result<T, Rejection> {
+        let _slot = self.blocking_slot()?;
         Ok(operation())
     }
 
-    /// As [`blocking_execute`](Bulkhead::blocking_execute), for an operation that can fail: a
+    /// As [`blocking_execute`](BoundRequest::blocking_execute), for an operation that can fail: a
     /// rejection and the operation's own error come as one error type.
     ///
     /// # Errors
     ///
-    /// [`ExecuteError::Rejected`] as [`blocking_execute`](Bulkhead::blocking_execute), and
+    /// [`ExecuteError::Rejected`] as [`blocking_execute`](BoundRequest::blocking_execute), and
     /// [`ExecuteError::Operation`] with the operation's own error.
     pub fn blocking_execute_fallible<T, E>(
-        &self,
+        self,
         operation: impl FnOnce() -> Result<T, E>,
     ) -> Result<T, ExecuteError<E>> {
-        self.blocking_execute_fallible_with(Request::new(), operation)
+        self.blocking_execute(operation)?.map_err(ExecuteError::Operation)
     }
+}
 
-    /// As [`blocking_execute_fallible`](Bulkhead::blocking_execute_fallible), with a cost, a limit
-    /// or a deadline for this call.
-    ///
-    /// # Errors
-    ///
-    /// As [`blocking_execute_fallible`](Bulkhead::blocking_execute_fallible); also as
-    /// [`blocking_slot_with`](Bulkhead::blocking_slot_with).
-    pub fn blocking_execute_fallible_with<T, E>(
-        &self,
-        request: Request<R::Instant>,
-        operation: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, ExecuteError<E>> {
-        self.blocking_execute_with(request, operation)?.map_err(ExecuteError::Operation)
-    }
-
-    /// Blocks until the bulkhead is closed and the last operation has ended. Does not close it.
+/// # Block the thread
+///
+/// With the feature `std`. [Threads](crate#threads) says where a thread may block.
+impl Closed<'_> {
+    /// Blocks the thread until this completes.
     ///
     /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot.
-    /// While such a future is kept, this call does not return, unless the slot is [taken
+    /// While such a future is kept, this does not return, unless the slot is [taken
     /// back](crate::Builder::collect_within).
-    #[doc(alias = "wait_closed")]
-    pub fn blocking_closed(&self) {
-        Thread::on(self.runtime().clone()).block_on(self.closed());
+    #[doc(alias("blocking_closed", "blocking_close_and_wait"))]
+    pub fn block(self) {
+        Thread::on(self.clock()).block_on(self);
     }
 
-    /// As [`blocking_closed`](Bulkhead::blocking_closed), but for at most `limit`. Returns whether
-    /// the bulkhead is closed and the last operation has ended.
+    /// Blocks the thread as [`block`](Closed::block) does, but for at most `limit`. Returns whether
+    /// this has completed.
     ///
     /// ```
     /// # use bulklink::{Bulkhead, StdClock};
     /// # use std::time::Duration;
     /// let payments = Bulkhead::builder_on(StdClock, "payments").parallelism(1).build()?;
     /// let running = payments.try_slot()?;
-    /// payments.close();
-    /// assert!(!payments.blocking_closed_within(Duration::from_millis(5)));
+    /// assert!(!payments.close_and_wait().block_for(Duration::from_millis(5)));
     /// drop(running);
-    /// assert!(payments.blocking_closed_within(Duration::from_millis(5)));
+    /// assert!(payments.handle().closed().block_for(Duration::from_millis(5)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn blocking_closed_within(&self, limit: Duration) -> bool {
-        block_until_closed(self.runtime(), self.closed(), limit)
-    }
-
-    /// Closes the bulkhead immediately, and blocks until the last operation has ended, as
-    /// [`blocking_closed`](Bulkhead::blocking_closed) does. A future that has been granted a slot
-    /// must be polled or dropped for that, unless its slot is [taken
-    /// back](crate::Builder::collect_within).
-    pub fn blocking_close_and_wait(&self) {
-        self.close();
-        self.blocking_closed();
+    pub fn block_for(self, limit: Duration) -> bool {
+        let clock = self.clock();
+        let deadline = clock.now().saturating_add(limit);
+        let thread = Thread::on(clock);
+        let (mut closed, mut sleep) = (pin!(self), pin!(thread.sleep_until(deadline)));
+        Arc::clone(&thread).block_on(poll_fn(|context| {
+            if closed.as_mut().poll(context).is_ready() {
+                return Poll::Ready(true);
+            }
+            let is_late = thread.now() >= deadline || sleep.as_mut().poll(context).is_ready();
+            if is_late { Poll::Ready(false) } else { Poll::Pending }
+        }))
     }
 }
 
@@ -298,21 +261,4 @@ where
     let thread = Thread::on(clock);
     let acquire = Acquire::new(shared, Arc::clone(&thread), request);
     thread.block_on(acquire)
-}
-
-/// Blocks the thread until `closed` completes, but for at most `limit`. Returns whether it has.
-pub(crate) fn block_until_closed<C>(clock: &C, closed: Closed<'_>, limit: Duration) -> bool
-where
-    C: Clock + Clone + Send + Sync + 'static,
-{
-    let thread = Thread::on(clock.clone());
-    let deadline = clock.now().saturating_add(limit);
-    let (mut closed, mut sleep) = (pin!(closed), pin!(thread.sleep_until(deadline)));
-    thread.block_on(poll_fn(|context| {
-        if closed.as_mut().poll(context).is_ready() {
-            return Poll::Ready(true);
-        }
-        let is_late = clock.now() >= deadline || sleep.as_mut().poll(context).is_ready();
-        if is_late { Poll::Ready(false) } else { Poll::Pending }
-    }))
 }

@@ -1,11 +1,80 @@
-//! The methods that acquire a slot.
+//! The methods that bind a request, and those that acquire a slot.
 
 use alloc::sync::Arc;
+use core::time::Duration;
 
 use bulklink_core::Request as CoreRequest;
 
 use crate::acquire::claim::Claim;
-use crate::{Bulkhead, Clock, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture};
+use crate::{BoundRequest, Bulkhead, Clock, Rejection, Request, Runtime, Slot, SlotFuture};
+
+/// # Bind a request
+impl<R: Clock + Clone> Bulkhead<R> {
+    /// Binds a request to this bulkhead: its cost, limit and deadline are those of the call that is
+    /// then made.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, Reason, Request};
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
+    /// # executor.block_on(async move {
+    /// let large = Request::new().cost(2).within(Duration::from_millis(250));
+    /// let slot = payments.with(large).slot().await?;
+    /// assert_eq!(slot.cost(), 2);
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn with(&self, request: Request<R::Instant>) -> BoundRequest<R> {
+        BoundRequest::new(Arc::clone(&self.handle.shared), self.runtime.clone(), request)
+    }
+
+    /// Binds a request that waits at most `limit`, and never longer than the bulkhead's own limit,
+    /// as [`Request::within`].
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
+    /// # executor.block_on(async move {
+    /// let hurried = payments.within(Duration::from_millis(250));
+    /// assert_eq!(hurried.execute(async { "paid" }).await?, "paid");
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn within(&self, limit: Duration) -> BoundRequest<R> {
+        self.with(Request::new().within(limit))
+    }
+
+    /// Binds the request that the short forms make, for a slot or a future that borrows nothing: it
+    /// can move to another task.
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::Bulkhead;
+    /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
+    /// let slot = payments.owned().try_slot()?;
+    /// std::thread::spawn(move || drop(slot));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("slot_owned", "try_slot_owned", "execute_owned", "acquire_owned"))]
+    #[inline]
+    pub fn owned(&self) -> BoundRequest<R> {
+        self.with(Request::new())
+    }
+}
 
 /// # Acquire a slot
 impl<R: Runtime> Bulkhead<R> {
@@ -35,8 +104,7 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// ```
     /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Reason, Request};
-    /// # use std::time::Duration;
+    /// # use bulklink::Bulkhead;
     /// # let mut executor = Executor::new(FakeClock::new());
     /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
     /// # let payments = builder.capacity(2).waiting_room(1).build()?;
@@ -51,77 +119,7 @@ impl<R: Runtime> Bulkhead<R> {
     #[doc(alias = "acquire")]
     #[inline]
     pub fn slot(&self) -> SlotFuture<'_, R> {
-        self.slot_with(Request::new())
-    }
-
-    /// As [`slot`](Bulkhead::slot), with a cost, a limit or a deadline for this call.
-    ///
-    /// # Errors
-    ///
-    /// As [`slot`](Bulkhead::slot); also if the deadline is past, or if the cost is zero or more
-    /// than the whole capacity.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Reason, Request};
-    /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// # executor.block_on(async move {
-    /// let large = Request::new().cost(2).within(Duration::from_millis(250));
-    /// let slot = payments.slot_with(large).await?;
-    /// assert_eq!(slot.cost(), 2);
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias("acquire_many", "slot_within", "slot_before"))]
-    #[inline]
-    pub fn slot_with(&self, request: Request<R::Instant>) -> SlotFuture<'_, R> {
-        SlotFuture::new(&self.handle.shared, self.runtime.clone(), request.on(&self.runtime))
-    }
-
-    /// As [`slot`](Bulkhead::slot), for a slot that borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`slot`](Bulkhead::slot).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Reason, Request};
-    /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// # executor.block_on(async move {
-    /// let slot = payments.slot_owned().await?;
-    /// std::thread::spawn(move || drop(slot));
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "acquire_owned")]
-    #[inline]
-    pub fn slot_owned(&self) -> OwnedSlotFuture<R> {
-        self.slot_owned_with(Request::new())
-    }
-
-    /// As [`slot_with`](Bulkhead::slot_with), for a slot that borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`slot_with`](Bulkhead::slot_with).
-    #[doc(alias = "acquire_many_owned")]
-    #[inline]
-    pub fn slot_owned_with(&self, request: Request<R::Instant>) -> OwnedSlotFuture<R> {
-        let (shared, request) = (Arc::clone(&self.handle.shared), request.on(&self.runtime));
-        OwnedSlotFuture::new(shared, self.runtime.clone(), request)
+        SlotFuture::new(&self.handle.shared, self.runtime.clone(), CoreRequest::new())
     }
 }
 
@@ -137,8 +135,7 @@ impl<R: Clock> Bulkhead<R> {
     ///
     /// ```
     /// # use bulklink::testing::FakeClock;
-    /// # use bulklink::{Bulkhead, Reason, Request};
-    /// # use std::time::Duration;
+    /// # use bulklink::{Bulkhead, Reason};
     /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
     /// # let payments = builder.capacity(2).waiting_room(1).build()?;
     /// let both = [payments.try_slot()?, payments.try_slot()?];
@@ -148,92 +145,8 @@ impl<R: Clock> Bulkhead<R> {
     #[doc(alias("try_acquire", "slot_now"))]
     #[inline]
     pub fn try_slot(&self) -> Result<Slot<'_>, Rejection> {
-        self.try_borrow(const { &CoreRequest::new() })
-    }
-
-    /// As [`try_slot`](Bulkhead::try_slot), with a cost or a deadline for this call.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_slot`](Bulkhead::try_slot); also if the deadline is past, or if the cost is zero or
-    /// more than the whole capacity.
-    #[doc(alias = "try_acquire_many")]
-    #[inline]
-    pub fn try_slot_with(&self, request: Request<R::Instant>) -> Result<Slot<'_>, Rejection> {
-        self.try_borrow(&request.on(&self.runtime))
-    }
-
-    /// As [`try_slot`](Bulkhead::try_slot), for a slot that borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_slot`](Bulkhead::try_slot).
-    #[doc(alias = "try_acquire_owned")]
-    #[inline]
-    pub fn try_slot_owned(&self) -> Result<OwnedSlot, Rejection> {
-        self.try_own(const { &CoreRequest::new() })
-    }
-
-    /// As [`try_slot_with`](Bulkhead::try_slot_with), for a slot that borrows nothing.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_slot_with`](Bulkhead::try_slot_with).
-    #[doc(alias = "try_acquire_many_owned")]
-    #[inline]
-    pub fn try_slot_owned_with(&self, request: Request<R::Instant>) -> Result<OwnedSlot, Rejection> {
-        self.try_own(&request.on(&self.runtime))
-    }
-
-    /// Takes a slot of one unit if the fast path has one, and does nothing else: a layer that gets
-    /// it need not keep its request for later.
-    ///
-    /// If it returns `None`, nothing was rejected or counted, and a slot may still be free: another
-    /// method finds out. The fast path has none while a call waits, and while a handler wants to
-    /// see each admission.
-    ///
-    /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// let payments = builder.parallelism(1).build()?;
-    /// # executor.block_on(async move {
-    /// let slot = match payments.take_free_owned() {
-    ///     Some(slot) => slot,
-    ///     None => payments.slot_owned().await?,
-    /// };
-    /// # drop(slot);
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn take_free_owned(&self) -> Option<OwnedSlot> {
-        let shared = &self.handle.shared;
-        let granted = shared.fast.acquire()?;
-        Some(OwnedSlot::new(Claim::new(Arc::clone(shared), Some(granted))))
-    }
-
-    /// As [`take_free_owned`](Bulkhead::take_free_owned), for a slot that borrows the bulkhead.
-    #[inline]
-    #[must_use]
-    pub fn take_free(&self) -> Option<Slot<'_>> {
         let shared = &*self.handle.shared;
-        let granted = shared.fast.acquire()?;
-        Some(Slot::new(Claim::new(shared, Some(granted))))
-    }
-
-    #[inline]
-    fn try_borrow(&self, request: &CoreRequest) -> Result<Slot<'_>, Rejection> {
-        let shared = &*self.handle.shared;
+        let request = const { &CoreRequest::new() };
         shared.try_enter(request, |grant| Slot::new(Claim::new(shared, Some(grant))))
-    }
-
-    #[inline]
-    fn try_own(&self, request: &CoreRequest) -> Result<OwnedSlot, Rejection> {
-        let shared = &self.handle.shared;
-        shared.try_enter(request, |grant| OwnedSlot::new(Claim::new(Arc::clone(shared), Some(grant))))
     }
 }

@@ -1,5 +1,7 @@
 //! The future that waits until a bulkhead is closed and its last operation has ended.
 
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -10,8 +12,13 @@ use bulklink_core::plumbing::Watch;
 use crate::foreign::discard;
 use crate::gate::shared::Shared;
 use crate::gate::state::GateState;
+#[cfg(feature = "std")]
+use crate::time::runtime::OwnClock;
 
-/// Completes when the bulkhead is closed and the last operation has ended.
+/// Completes when the bulkhead is closed and the last operation has ended; or, if it is that of
+/// [partitions](crate::partitions::Handle::closed), when all of them are.
+///
+/// A thread that may block waits by `block` or `block_for`, with the feature `std`.
 ///
 /// Made by [`Handle::closed`](crate::Handle::closed) and
 /// [`Handle::close_and_wait`](crate::Handle::close_and_wait).
@@ -40,6 +47,13 @@ impl Shared {
         if let Some(waker) = drained {
             waker.wake();
         }
+    }
+}
+
+#[cfg(feature = "std")]
+impl Closed<'_> {
+    pub(crate) fn clock(&self) -> OwnClock {
+        OwnClock(Arc::clone(&self.shared.runtime))
     }
 }
 

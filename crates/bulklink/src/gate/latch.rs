@@ -9,6 +9,7 @@ use crate::acquire::claim::Claim;
 use crate::builder::{CapacityIs, Options};
 use crate::gate::shared::Shared;
 use crate::rejection::Identity;
+use crate::time::runtime::DynClock;
 use crate::{Clock, Closed, OwnedSlot};
 
 /// Made of a gate with one slot, so that waiting for it is the same future as waiting for a
@@ -34,10 +35,11 @@ impl Clock for NoTime {
 }
 
 impl Latch {
-    pub(crate) fn new(label: Arc<str>) -> Self {
+    /// Makes a latch. The clock is for threads that wait with a limit until it opens.
+    pub(crate) fn new(label: Arc<str>, clock: Arc<dyn DynClock>) -> Self {
         let gate = Gate::new(Limits::new(1)).expect("valid limits");
         let identity = Arc::new(Identity::new(label, gate.occupancy(), Options::default()));
-        Latch(Shared::new(gate, identity, CapacityIs::Capacity, Arc::new(NoTime), None))
+        Latch(Shared::new(gate, identity, CapacityIs::Capacity, clock, None))
     }
 
     /// Takes the only bolt: a slot that keeps the latch shut until it is dropped, even if

@@ -22,7 +22,7 @@ use crate::{Event, HandlerId};
 
 /// Receives the events of one bulkhead, in the order in which they happened, or of all partitions;
 /// made by [`Handle::subscribe`](crate::Handle::subscribe) and
-/// [`Partitions::subscribe`](crate::Partitions::subscribe).
+/// [`partitions::Handle::subscribe`](crate::partitions::Handle::subscribe).
 ///
 /// It receives the events that happen after it was made: each is in the channel before the call
 /// that caused it returns, whatever event handlers do meanwhile. An event has the

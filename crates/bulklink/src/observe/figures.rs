@@ -45,7 +45,7 @@ impl Default for Figures {
 /// Returns the status of a bulkhead without a name that never had a call.
 fn of_nothing() -> Status {
     let mut gate = Gate::<()>::new(Limits::new(1)).expect("valid limits");
-    Status::new(&Arc::from(""), gate.snapshot(None))
+    Status { label: Arc::from(""), handler_panics: 0, dropped_events: 0, snapshot: gate.snapshot(None) }
 }
 
 impl Handle {
@@ -70,14 +70,14 @@ impl Handle {
     /// # let builder = Bulkhead::builder_on(clock.clone(), "payments").parallelism(1);
     /// let payments = builder.waiting_room(10).measure_holds(true).build()?;
     /// let running = payments.try_slot()?;
-    /// let waiting = executor.spawn(payments.slot_owned());
+    /// let waiting = executor.spawn(payments.owned().slot());
     /// executor.run_until_idle();
     /// clock.advance(Duration::from_millis(20));
     /// drop(running);
     /// # executor.run_until_idle();
     ///
     /// let mut figures = Figures::new();
-    /// payments.figures(&mut figures);
+    /// payments.handle().figures(&mut figures);
     /// assert_eq!(figures.status.in_use, 1);
     /// assert_eq!(figures.waits.quantile(0.99), Some(Duration::from_millis(20)));
     /// assert_eq!(figures.holds.count(), figures.status.holds);
@@ -87,9 +87,12 @@ impl Handle {
     pub fn figures(&self, into: &mut Figures) {
         // A clock that panics must not hide the figures.
         let now = attempt(|| self.shared.now());
-        into.status.value = self.shared.with_gate(|state| state.figures(now, &mut into.waits, &mut into.holds));
-        if !Arc::ptr_eq(&into.status.label, self.shared.label()) {
-            into.status.label = Arc::clone(self.shared.label());
+        let Figures { status, waits, holds } = into;
+        status.snapshot = self.shared.with_gate(|state| state.figures(now, waits, holds));
+        let identity = self.shared.identity();
+        (status.handler_panics, status.dropped_events) = (identity.handler_panics(), identity.dropped_events());
+        if !Arc::ptr_eq(&status.label, self.shared.label()) {
+            status.label = Arc::clone(self.shared.label());
         }
     }
 }

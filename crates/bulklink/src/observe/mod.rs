@@ -4,5 +4,5 @@ pub(crate) mod channel;
 pub(crate) mod event;
 #[cfg(feature = "std")]
 pub(crate) mod figures;
-pub(crate) mod labelled;
+pub(crate) mod status;
 pub(crate) mod trace;

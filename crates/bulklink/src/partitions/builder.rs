@@ -48,8 +48,8 @@ impl<K, R: Clock, S> Builder<K, R, S> {
         self
     }
 
-    /// Sets how long a partition must have been idle for [`cleanup_idle`](Partitions::cleanup_idle)
-    /// to drop it.
+    /// Sets how long a partition must have been idle for
+    /// [`cleanup_idle`](super::Handle::cleanup_idle) to drop it.
     ///
     /// With zero, a cleanup drops every idle partition. Without an idle timeout, a cleanup drops
     /// none, and the end of a call does not read the clock.
@@ -94,8 +94,8 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     ///         _ => limits,
     ///     })
     ///     .build()?;
-    /// let slots = (tenants.try_slot("ann")?, tenants.try_slot("bob")?);
-    /// let capacity = |tenant| Some(tenants.handle(tenant)?.limits().capacity);
+    /// let slots = (tenants.key("ann").try_slot()?, tenants.key("bob").try_slot()?);
+    /// let capacity = |tenant| Some(tenants.partition(tenant)?.limits().capacity);
     /// assert_eq!((capacity("ann"), capacity("bob")), (Some(20), Some(2)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -67,7 +67,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// partition exists. Until it raises the ceiling, calls wait or are rejected.
     ///
     /// It is called by the call that creates the partition, under no lock, and should be quick. If
-    /// it panics, that is counted as a [panic of a handler](Partitions::handler_panics), and the
+    /// it panics, that is counted as a [panic of a handler](super::Status::handler_panics), and the
     /// ceiling is gone if it was dropped.
     ///
     /// # Errors
@@ -89,8 +89,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     ///     ceiling.set(if key == "ann" { 2 } else { 1 });
     ///     kept.lock().expect("no panic").push(ceiling);
     /// })?;
-    /// let both = (tenants.try_slot("ann")?, tenants.try_slot("ann")?);
-    /// assert_eq!(tenants.try_slot("ann").unwrap_err().restriction().unwrap().by, "trial");
+    /// let ask = || tenants.key("ann").try_slot();
+    /// let both = (ask()?, ask()?);
+    /// assert_eq!(ask().unwrap_err().restriction().unwrap().by, "trial");
     /// # drop((both, ceilings));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -7,8 +7,8 @@ use bulklink_core::partitions::Partitions as Account;
 
 use super::inner::Inner;
 use super::{Handle, Limits, Status, Sums};
+use crate::Clock;
 use crate::foreign::attempt;
-use crate::{Clock, Partitions};
 
 /// All figures of partitions, with the lengths of waits and holds; read by [`Handle::figures`]. It
 /// shows no key.
@@ -48,12 +48,13 @@ impl Default for Figures {
 /// Returns the status of partitions without a name that never had a call.
 fn of_nothing() -> Status {
     let snapshot = Account::<()>::new(Limits::new(1)).expect("valid limits").snapshot();
-    Status { label: Arc::from(""), each: crate::Limits::new(1), is_paused: false, snapshot }
+    let (label, each) = (Arc::from(""), crate::Limits::new(1));
+    Status { label, each, is_paused: false, handler_panics: 0, dropped_events: 0, snapshot }
 }
 
-impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
-    /// Reads all figures, in place of those in `into`: the [status](Partitions::status), the
-    /// [sums](Partitions::sums), and the lengths of waits and holds.
+impl Handle {
+    /// Reads all figures, in place of those in `into`: the [status](Handle::status), the
+    /// [sums](Handle::sums), and the lengths of waits and holds.
     ///
     /// No counter is lower than in an earlier reading, also after partitions were dropped. As for
     /// the sums, the partitions are read one after the other, while calls go on. So there may be
@@ -68,8 +69,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # let clock = executor.clock();
     /// # let builder = Partitions::builder_on(clock.clone(), "tenants").parallelism(1);
     /// # let tenants: Partitions<String, _> = builder.waiting_room(1).max_partitions(10).build()?;
-    /// let running = tenants.try_slot("ann")?;
-    /// let waiting = executor.spawn(tenants.slot("ann"));
+    /// let running = tenants.key("ann").try_slot()?;
+    /// let waiting = executor.spawn(tenants.key("ann").slot());
     /// executor.run_until_idle();
     /// clock.advance(Duration::from_millis(20));
     /// drop(running);
@@ -77,18 +78,11 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # drop(waiting.output());
     ///
     /// let mut figures = partitions::Figures::new();
-    /// tenants.figures(&mut figures);
+    /// tenants.handle().figures(&mut figures);
     /// assert_eq!((figures.status.partitions, figures.sums.totals.admitted), (1, 2));
     /// assert_eq!(figures.waits.count_up_to(Duration::from_millis(20)), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn figures(&self, into: &mut Figures) {
-        self.inner.figures(into);
-    }
-}
-
-impl Handle {
-    /// Reads all figures, in place of those in `into`, as [`Partitions::figures`] does.
     pub fn figures(&self, into: &mut Figures) {
         self.inner.figures(into);
     }

@@ -22,7 +22,7 @@ use crate::{Clock, Closed, Event, EventReceiver, HandlerId, Partitions, Reconfig
 /// Partitions without the types of their keys, runtime and hasher, so that different ones can be
 /// kept together.
 ///
-/// Made by [`Partitions::to_handle`]; a [`Registry`](crate::Registry) lists them. It keeps the
+/// Made by [`Partitions::handle`]; a [`Registry`](crate::Registry) lists them. It keeps the
 /// partitions as a clone of them does. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
@@ -138,13 +138,13 @@ where
     /// let tenants: Partitions<String, _> = builder.max_partitions(10).build()?;
     /// # let builder = Partitions::builder_on(FakeClock::new(), "hosts").parallelism(1);
     /// let hosts: Partitions<u32, _> = builder.max_partitions(10).build()?;
-    /// let all: Vec<partitions::Handle> = vec![tenants.to_handle(), hosts.to_handle()];
+    /// let all: Vec<partitions::Handle> = vec![tenants.handle(), hosts.handle()];
     /// assert!(all.iter().all(|partitions| partitions.close()));
-    /// assert!(tenants.is_closed());
+    /// assert!(tenants.status().is_closed);
     /// # Ok::<(), bulklink::InvalidArgument>(())
     /// ```
     #[must_use]
-    pub fn to_handle(&self) -> Handle {
+    pub fn handle(&self) -> Handle {
         Handle { inner: Arc::<Inner<K, R, S>>::clone(&self.inner) }
     }
 }
@@ -160,26 +160,6 @@ impl Handle {
     #[must_use]
     pub fn status(&self) -> Status {
         self.inner.status()
-    }
-
-    /// Returns the figures of all partitions together, as [`Partitions::sums`] does.
-    #[must_use]
-    pub fn sums(&self) -> Sums {
-        self.inner.sums()
-    }
-
-    /// Reports the findings of the partitions about capacity, as [`Partitions::capacity_report`]
-    /// does.
-    #[must_use]
-    pub fn capacity_report(&self) -> CapacityReport {
-        self.inner.capacity_report(None)
-    }
-
-    /// Reports the findings of the partitions about capacity since an earlier time, as
-    /// [`Partitions::capacity_report_since`] does.
-    #[must_use]
-    pub fn capacity_report_since(&self, earlier: &Sums) -> CapacityReport {
-        self.inner.capacity_report(Some(earlier))
     }
 
     /// Changes the limits of all partitions, as [`Partitions::reconfigure`] does.
@@ -201,14 +181,27 @@ impl Handle {
         self.inner.set_paused(false)
     }
 
-    /// Returns whether the partitions are paused.
-    #[must_use]
-    pub fn is_paused(&self) -> bool {
-        self.status().is_paused
-    }
-
-    /// Drops the partitions that have reached the idle timeout, as [`Partitions::cleanup_idle`]
-    /// does, and returns their number.
+    /// Drops the partitions that have been idle for the [idle
+    /// timeout](super::Builder::idle_timeout) or longer, and returns their number.
+    ///
+    /// They count as evicted. Call this periodically to give memory back; a new key finds room
+    /// without it. It takes time in proportion to the number of partitions it drops, and other
+    /// calls can take the lock in between.
+    ///
+    /// ```
+    /// # use bulklink::{Partitions, testing::FakeClock};
+    /// # use std::time::Duration;
+    /// # let clock = FakeClock::new();
+    /// let tenants: Partitions<u64, _> = Partitions::builder_on(clock.clone(), "tenants")
+    ///     .parallelism(1)
+    ///     .max_partitions(10)
+    ///     .idle_timeout(Duration::from_secs(60))
+    ///     .build()?;
+    /// drop(tenants.key(&7).try_slot()?);
+    /// clock.advance(Duration::from_secs(60));
+    /// assert_eq!(tenants.handle().cleanup_idle(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cleanup_idle(&self) -> usize {
         self.inner.cleanup_idle()
     }
@@ -218,14 +211,13 @@ impl Handle {
         self.inner.close()
     }
 
-    /// Returns whether the partitions are closed.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.status().is_closed
-    }
-
-    /// Completes when the partitions are closed and every call has left its partition, as
-    /// [`Partitions::closed`] does.
+    /// Completes when the partitions are closed and every call has left its partition.
+    ///
+    /// It closes nothing itself, and drops no partition.
+    ///
+    /// A call leaves when its request or its future is dropped or rejected, or its slot is dropped.
+    /// This does not complete while the future of a call is kept without being polled or dropped,
+    /// even if it was never polled, or has been granted a slot.
     ///
     /// # Cancel safety
     ///
@@ -249,14 +241,15 @@ impl Handle {
         }
     }
 
-    /// Calls `handler` for every transition in every partition, as
-    /// [`Partitions::add_event_handler`] does. Returns an id to remove it by.
-    pub fn add_event_handler(&self, handler: impl Fn(&Event) + Send + Sync + 'static) -> HandlerId {
-        self.add_event_handler_for(EventFilter::ALL, handler)
-    }
-
-    /// Calls `handler` for the events of the filter, as [`Partitions::add_event_handler_for`] does.
-    pub fn add_event_handler_for(
+    /// Calls `handler` for every transition in every partition from now on, as
+    /// [`Handle::add_event_handler`](crate::Handle::add_event_handler) does for one bulkhead.
+    /// Returns an id to [remove](Handle::remove_event_handler) it by.
+    ///
+    /// Events carry the label, and not the key; each partition numbers its own events. This takes
+    /// time in proportion to the number of partitions. Calls enter and leave meanwhile, so *from
+    /// now on* is from when this returns; they are held up only as by
+    /// [`pause`](Partitions::pause).
+    pub fn add_event_handler(
         &self,
         filter: EventFilter,
         handler: impl Fn(&Event) + Send + Sync + 'static,
@@ -266,43 +259,47 @@ impl Handle {
         handler.id()
     }
 
-    /// Stops calling a handler, as [`Partitions::remove_event_handler`] does, and returns whether
-    /// it was removed.
+    /// Stops calling a handler, and returns whether it was removed.
+    ///
+    /// It was not if it had been removed before, or belongs to other partitions. An event whose
+    /// delivery has begun may still reach it: pausing, resuming and reconfiguring begin with one of
+    /// each partition. It stays with the bulkhead of an evicted partition while a
+    /// [handle](Partitions::partition) keeps that. Calls are held up only as by
+    /// [`pause`](Partitions::pause).
     pub fn remove_event_handler(&self, id: HandlerId) -> bool {
         self.inner.change_handlers(&|handlers| handlers.without(id))
     }
 
-    /// Subscribes to the events of all partitions, as [`Partitions::subscribe`] does.
+    /// Subscribes to the events of all partitions, those that are kept and those to come, for one
+    /// async consumer, as [`Handle::subscribe`](crate::Handle::subscribe) does for one bulkhead.
+    ///
+    /// Events carry the label, and not the key; each partition numbers its own events. The receiver
+    /// ends when the last clone of the partitions, the last handle of a partition, and the last
+    /// slot and call have been dropped. Dropping the receiver removes its handler. Both subscribing
+    /// and dropping take time in proportion to the number of partitions. Calls enter and leave
+    /// meanwhile, and are held up only as by [`pause`](Partitions::pause).
     ///
     /// # Errors
     ///
     /// If the capacity is zero.
-    pub fn subscribe(&self, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
-        self.subscribe_for(EventFilter::ALL, capacity)
-    }
-
-    /// Subscribes to the events of the filter, as [`Partitions::subscribe_for`] does.
     ///
-    /// # Errors
+    /// # Examples
     ///
-    /// If the capacity is zero.
-    pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
+    /// ```
+    /// # use bulklink::{EventFilter, EventKind, Partitions, testing::FakeClock};
+    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
+    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// let mut events = tenants.handle().subscribe(EventFilter::ALL, 1000)?;
+    /// let slots = (tenants.key("ann").try_slot()?, tenants.key("bob").try_slot()?);
+    /// let kinds = [events.try_recv()?.kind, events.try_recv()?.kind];
+    /// assert_eq!(kinds, [EventKind::Admitted; 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "event_channel")]
+    pub fn subscribe(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
         let source = Arc::clone(&self.inner).event_source();
         let clock = self.inner.clock();
         EventReceiver::new(format_args!("partitions {}", self.label()), filter, capacity, clock, source)
-    }
-
-    /// Returns how often a handler has panicked, in all partitions.
-    #[must_use]
-    pub fn handler_panics(&self) -> usize {
-        self.inner.identity().handler_panics()
-    }
-
-    /// Returns how many events no handler was called for, in all partitions, as
-    /// [of one bulkhead](crate::Handle::dropped_events).
-    #[must_use]
-    pub fn dropped_events(&self) -> usize {
-        self.inner.identity().dropped_events()
     }
 }
 

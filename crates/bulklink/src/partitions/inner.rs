@@ -6,7 +6,7 @@ use core::hash::BuildHasher;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::partitions::{self, Id};
-use bulklink_core::{Instant, InvalidArgument, Request, Snapshot};
+use bulklink_core::{Instant, InvalidArgument, Snapshot};
 
 use super::control::Held;
 use super::histograms::SharedHistograms;
@@ -94,6 +94,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             label: Arc::clone(&self.identity.label),
             each: self.each(state).each,
             is_paused: state.is_paused(),
+            handler_panics: self.identity.handler_panics(),
+            dropped_events: self.identity.dropped_events(),
             snapshot: state.account.snapshot(),
         }
     }
@@ -220,21 +222,21 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
 
 impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S> {
     /// Leases the partition of this key, and creates it if there is none. The caller counts a
-    /// rejection.
+    /// rejection, which is of the usual request.
     #[inline]
-    pub(super) fn enter<Q: Lookup<K> + ?Sized>(&self, key: &Q, request: &Request) -> Result<Arc<Shared>, Rejection> {
+    pub(super) fn enter<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Result<Arc<Shared>, Rejection> {
         let hash = self.hasher.hash_one(key);
         match self.state.with(|state| state.enter(hash, key)) {
             Ok(Some(entered)) => Ok(entered),
-            Ok(None) => self.create(hash, key, request),
-            Err(rejection) => Err(self.rejected(rejection, request)),
+            Ok(None) => self.create(hash, key),
+            Err(rejection) => Err(self.rejected(rejection)),
         }
     }
 
     /// Creates the partition outside the lock, because cloning a key and dropping it are foreign
     /// code.
     #[cold]
-    fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, request: &Request) -> Result<Arc<Shared>, Rejection> {
+    fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q) -> Result<Arc<Shared>, Rejection> {
         let controllers = self.state.with(|state| state.controllers.clone());
         let shared = self.each.make(&self.identity, |gate, calls| self.histograms.share(gate, calls));
         let held = controllers.as_deref().map(|controllers| Held::new(controllers, key.to_key(), &shared));
@@ -248,7 +250,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
             if state.controllers.as_ref().map(Arc::as_ptr) != controllers.as_ref().map(Arc::as_ptr) {
                 return Ok(None);
             }
-            let limits = self.limits_of(state, spare.as_ref().map(|new| &new.key), request)?;
+            let limits = self.limits_of(state, spare.as_ref().map(|new| &new.key))?;
             let changed = Some(limits).filter(|limits| *limits != self.each.limits);
             Ok(Some(state.create(&mut spare, changed)))
         });
@@ -261,49 +263,33 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
                 }
                 Ok(entered)
             }
-            Some(Err(rejection)) => Err(self.rejected(rejection, request)),
+            Some(Err(rejection)) => Err(self.rejected(rejection)),
             None => {
                 discard(held);
-                self.create(hash, key, request)
+                self.create(hash, key)
             }
         }
     }
 
-    /// Returns the limits of a new partition with this key. Rejects invalid limits, and an
-    /// impossible cost, before a partition is created or evicted.
-    fn limits_of(
-        &self,
-        state: &PartitionsState<K>,
-        key: Option<&K>,
-        request: &Request,
-    ) -> Result<crate::Limits, Rejection> {
+    /// Returns the limits of a new partition with this key. Rejects invalid ones before a partition
+    /// is created or evicted.
+    fn limits_of(&self, state: &PartitionsState<K>, key: Option<&K>) -> Result<crate::Limits, Rejection> {
         let Changed { each, identity } = self.each(state);
-        let (limits, unused) = match (&self.limits_for, key) {
-            (Some(limits_for), Some(key)) => {
-                let limits = limits_for(key, each);
-                match limits.validate().and_then(|unused| unused_wait_limit(&limits).map_or(Ok(unused), Err)) {
-                    Ok(unused) => (limits, unused),
-                    Err(invalid) => {
-                        let named = match invalid.field() {
-                            "capacity" => invalid.for_field(self.each.capacity_field()),
-                            _ => invalid,
-                        };
-                        return Err(Rejection::invalid_limits(identity, named, request));
-                    }
-                }
-            }
-            _ => (each, identity.unused),
+        let (Some(limits_for), Some(key)) = (&self.limits_for, key) else { return Ok(each) };
+        let limits = limits_for(key, each);
+        let invalid = limits.validate().err().or_else(|| unused_wait_limit(&limits));
+        let Some(invalid) = invalid else { return Ok(limits) };
+        let named = match invalid.field() {
+            "capacity" => invalid.for_field(self.each.capacity_field()),
+            _ => invalid,
         };
-        match limits.check_cost(request) {
-            Ok(()) => Ok(limits),
-            Err(invalid) => Err(Rejection::invalid(identity, unused, invalid, request)),
-        }
+        Err(Rejection::invalid_limits(identity, named))
     }
 
     #[cold]
-    fn rejected(&self, rejection: partitions::Rejection, request: &Request) -> Rejection {
+    fn rejected(&self, rejection: partitions::Rejection) -> Rejection {
         let Changed { identity, .. } = self.state.with(|state| self.each(state));
-        Rejection::by_partitions(identity, rejection, request)
+        Rejection::by_partitions(identity, rejection)
     }
 
     pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Handle> {
@@ -332,7 +318,7 @@ where
         limits_for: Option<LimitsFor<K>>,
         hasher: S,
     ) -> Result<Arc<Self>, InvalidArgument> {
-        let drained = Latch::new(Arc::clone(&identity.label));
+        let drained = Latch::new(Arc::clone(&identity.label), Arc::new(each.runtime.clone()));
         let state = PartitionsState::new(limits, drained.bolt())?;
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
             let identity = Arc::new(identity.owned_by(Weak::<Self>::clone(this)));

@@ -2,9 +2,6 @@
 //!
 //! [`Partitions`] itself says when to use it, and how.
 
-mod admission;
-#[cfg(feature = "std")]
-mod blocking;
 mod builder;
 mod control;
 #[cfg(feature = "std")]
@@ -18,9 +15,7 @@ mod reconfigure;
 mod report;
 mod state;
 mod status;
-mod submit;
 mod sums;
-mod wrap;
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -39,13 +34,9 @@ pub use report::{CapacityReport, Finding, FindingCode};
 pub(crate) use state::LimitsFor;
 pub use status::Status;
 pub use sums::Sums;
-pub use wrap::Wrapped;
 
-use crate::observe::event::Handler;
 use crate::reconfigure::Refused;
-use crate::{
-    Clock, Closed, Event, EventFilter, EventReceiver, HandlerId, InvalidArgument, ReconfigureError, Reconfigured,
-};
+use crate::{BoundRequest, Clock, ReconfigureError, Reconfigured, Request};
 use inner::Inner;
 
 /// A bulkhead for each key, such as a tenant, an upstream host or an account.
@@ -59,7 +50,7 @@ use inner::Inner;
 /// keys there are.
 ///
 /// Clones are cheap and share everything. There is no background cleanup: an idle partition is
-/// dropped when a new key needs its room, or by [`cleanup_idle`](Partitions::cleanup_idle).
+/// dropped when a new key needs its room, or by [`cleanup_idle`](Handle::cleanup_idle).
 ///
 /// Status, errors, events and debug output show the label, and never a key.
 ///
@@ -72,13 +63,13 @@ use inner::Inner;
 ///     .max_partitions(2)
 ///     .build()?;
 ///
-/// let ann = tenants.try_slot("ann")?;
-/// assert_eq!(tenants.try_slot("ann").unwrap_err().reason(), Reason::Saturated);
-/// let bob = tenants.try_slot("bob")?;
-/// assert_eq!(tenants.try_slot("eve").unwrap_err().reason(), Reason::PartitionLimit);
+/// let ann = tenants.key("ann").try_slot()?;
+/// assert_eq!(tenants.key("ann").try_slot().unwrap_err().reason(), Reason::Saturated);
+/// let bob = tenants.key("bob").try_slot()?;
+/// assert_eq!(tenants.key("eve").try_slot().unwrap_err().reason(), Reason::PartitionLimit);
 ///
 /// drop(ann);
-/// let eve = tenants.try_slot("eve")?;
+/// let eve = tenants.key("eve").try_slot()?;
 /// assert_eq!(tenants.status().totals.evicted, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -148,7 +139,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
     /// # let tenants: Partitions<u64, _> = builder.parallelism(1).max_partitions(10).build()?;
     /// let before = tenants.status();
-    /// drop(tenants.try_slot(&7)?);
+    /// drop(tenants.key(&7).try_slot()?);
     /// let after = tenants.status();
     /// assert_eq!((after.partitions, after.active_partitions), (1, 0));
     /// assert_eq!(after.since(&before)?.totals.created, 1);
@@ -159,37 +150,12 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
         self.inner.state.with(|state| self.inner.status(state))
     }
 
-    /// Drops the partitions that have been idle for the [idle timeout](Builder::idle_timeout) or
-    /// longer, and returns their number.
-    ///
-    /// They count as evicted. Call this periodically to give memory back; a new key finds room
-    /// without it. It takes time in proportion to the number of partitions it drops, and other
-    /// calls can take the lock in between.
-    ///
-    /// ```
-    /// # use bulklink::{Partitions, testing::FakeClock};
-    /// # use std::time::Duration;
-    /// # let clock = FakeClock::new();
-    /// let tenants: Partitions<u64, _> = Partitions::builder_on(clock.clone(), "tenants")
-    ///     .parallelism(1)
-    ///     .max_partitions(10)
-    ///     .idle_timeout(Duration::from_secs(60))
-    ///     .build()?;
-    /// drop(tenants.try_slot(&7)?);
-    /// clock.advance(Duration::from_secs(60));
-    /// assert_eq!(tenants.cleanup_idle(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn cleanup_idle(&self) -> usize {
-        self.inner.cleanup_idle()
-    }
-
     /// Changes the limits of all partitions, those that are kept and those to come, as
     /// [`Handle::reconfigure`](crate::Handle::reconfigure) does for one bulkhead. Returns what
     /// changed, with the number of waiters admitted in all of them.
     ///
     /// To change one limit, pass those of the [status](Status::each) with that one changed. A
-    /// partition that was given other limits by its [handle](Partitions::handle) gets these too.
+    /// partition that was given other limits by its [handle](Partitions::partition) gets these too.
     /// [Limits by key](Builder::limits_for) are computed anew from these. The maximum number of
     /// partitions stays.
     ///
@@ -210,7 +176,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
     /// let answer = tenants.reconfigure(tenants.status().each.with_capacity(2))?;
     /// assert_eq!((answer.previous.capacity, answer.limits.capacity), (1, 2));
-    /// let both = (tenants.try_slot("ann")?, tenants.try_slot("ann")?);
+    /// let both = (tenants.key("ann").try_slot()?, tenants.key("ann").try_slot()?);
     /// # drop(both);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -248,9 +214,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
     /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
     /// assert!(tenants.pause());
-    /// assert!(tenants.try_slot("ann").unwrap_err().is_paused());
+    /// assert!(tenants.key("ann").try_slot().unwrap_err().is_paused());
     /// assert!(tenants.resume());
-    /// assert!(tenants.try_slot("ann").is_ok());
+    /// assert!(tenants.key("ann").try_slot().is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pause(&self) -> bool {
@@ -261,18 +227,11 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// [`Handle::resume`](crate::Handle::resume) does for one bulkhead.
     ///
     /// Returns whether this changed anything: not if none of them was paused. A partition that was
-    /// paused by its [handle](Partitions::handle) is resumed too. This takes time in proportion to
-    /// the number of partitions. Calls enter and leave meanwhile, and are held up only as by
+    /// paused by its [handle](Partitions::partition) is resumed too. This takes time in proportion
+    /// to the number of partitions. Calls enter and leave meanwhile, and are held up only as by
     /// [`pause`](Partitions::pause).
     pub fn resume(&self) -> bool {
         self.inner.set_paused(false)
-    }
-
-    /// Returns whether the partitions are [paused](Partitions::pause), and so a new one begins
-    /// paused. Closed partitions are not.
-    #[must_use]
-    pub fn is_paused(&self) -> bool {
-        self.inner.state.with(|state| state.is_paused())
     }
 
     /// Closes all partitions, and returns whether they were open.
@@ -283,33 +242,11 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
         self.inner.close()
     }
 
-    /// Returns whether the partitions are closed.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.inner.state.with(|state| state.account.is_closed())
-    }
-
-    /// Completes when the partitions are closed and every call has left its partition.
-    ///
-    /// It closes nothing itself, and drops no partition.
-    ///
-    /// A call leaves when its future is dropped or rejected, or its slot is dropped. This does not
-    /// complete while the future of a call is kept without being polled or dropped, even if it was
-    /// never polled, or has been granted a slot.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future changes nothing.
-    #[doc(alias = "wait_closed")]
-    pub fn closed(&self) -> Closed<'_> {
-        self.inner.drained.opened()
-    }
-
     /// Closes all partitions immediately, and completes when every call has left its partition and
     /// all partitions have been dropped with their keys.
     ///
     /// For that, the future of each call must be polled to its end or dropped, as for
-    /// [`closed`](Partitions::closed). The dropped partitions count neither as evicted nor as
+    /// [`closed`](Handle::closed). The dropped partitions count neither as evicted nor as
     /// discarded.
     ///
     /// The last poll takes time in proportion to the number of partitions, and other calls can take
@@ -338,58 +275,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     pub fn close_and_wait(&self) -> impl Future<Output = ()> {
         self.close();
         async move {
-            self.closed().await;
+            self.inner.drained.opened().await;
             self.inner.drop_drained();
         }
-    }
-
-    /// Calls `handler` for every transition in every partition from now on, as
-    /// [`Handle::add_event_handler`](crate::Handle::add_event_handler) does for one bulkhead.
-    /// Returns an id to [remove](Partitions::remove_event_handler) it by.
-    ///
-    /// Events carry the label, and not the key; each partition numbers its own events. This takes
-    /// time in proportion to the number of partitions. Calls enter and leave meanwhile, so *from
-    /// now on* is from when this returns; they are held up only as by
-    /// [`pause`](Partitions::pause).
-    pub fn add_event_handler(&self, handler: impl Fn(&Event) + Send + Sync + 'static) -> HandlerId {
-        self.add_event_handler_for(EventFilter::ALL, handler)
-    }
-
-    /// Calls `handler` as [`add_event_handler`](Partitions::add_event_handler) does, but only for
-    /// the events of the filter; see
-    /// [`Handle::add_event_handler_for`](crate::Handle::add_event_handler_for) for their cost.
-    pub fn add_event_handler_for(
-        &self,
-        filter: EventFilter,
-        handler: impl Fn(&Event) + Send + Sync + 'static,
-    ) -> HandlerId {
-        let handler = Handler::new(filter, handler);
-        self.inner.change_handlers(|handlers| Some(handlers.with(&handler)));
-        handler.id()
-    }
-
-    /// Stops calling a handler, and returns whether it was removed.
-    ///
-    /// It was not if it had been removed before, or belongs to other partitions. An event whose
-    /// delivery has begun may still reach it: pausing, resuming and reconfiguring begin with one of
-    /// each partition. It stays with the bulkhead of an evicted partition while a
-    /// [handle](Partitions::handle) keeps that. Calls are held up only as by
-    /// [`pause`](Partitions::pause).
-    pub fn remove_event_handler(&self, id: HandlerId) -> bool {
-        self.inner.change_handlers(|handlers| handlers.without(id))
-    }
-
-    /// Returns how often a handler has panicked, in all partitions.
-    #[must_use]
-    pub fn handler_panics(&self) -> usize {
-        self.inner.identity.handler_panics()
-    }
-
-    /// Returns how many events no handler was called for, as [of one
-    /// bulkhead](crate::Handle::dropped_events).
-    #[must_use]
-    pub fn dropped_events(&self) -> usize {
-        self.inner.identity.dropped_events()
     }
 }
 
@@ -399,48 +287,6 @@ where
     R: Clock + Clone + Send + Sync + 'static,
     S: Send + Sync + 'static,
 {
-    /// Subscribes to the events of all partitions, those that are kept and those to come, for one
-    /// async consumer, as [`Handle::subscribe`](crate::Handle::subscribe) does for one bulkhead.
-    ///
-    /// Events carry the label, and not the key; each partition numbers its own events. The receiver
-    /// ends when the last clone of the partitions, the last handle of a partition, and the last
-    /// slot and call have been dropped. Dropping the receiver removes its handler. Both subscribing
-    /// and dropping take time in proportion to the number of partitions. Calls enter and leave
-    /// meanwhile, and are held up only as by [`pause`](Partitions::pause).
-    ///
-    /// # Errors
-    ///
-    /// If the capacity is zero.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink::{EventKind, Partitions, testing::FakeClock};
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
-    /// let mut events = tenants.subscribe(1000)?;
-    /// let slots = (tenants.try_slot("ann")?, tenants.try_slot("bob")?);
-    /// let kinds = [events.try_recv()?.kind, events.try_recv()?.kind];
-    /// assert_eq!(kinds, [EventKind::Admitted; 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(alias = "event_channel")]
-    pub fn subscribe(&self, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
-        self.subscribe_for(EventFilter::ALL, capacity)
-    }
-
-    /// Subscribes as [`subscribe`](Partitions::subscribe) does, but only to the events of the
-    /// filter; see [`Handle::add_event_handler_for`](crate::Handle::add_event_handler_for) for
-    /// their cost.
-    ///
-    /// # Errors
-    ///
-    /// If the capacity is zero.
-    pub fn subscribe_for(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {
-        let inner = Arc::downgrade(&self.inner);
-        let runtime = Arc::new(self.inner.each.runtime.clone());
-        EventReceiver::new(format_args!("partitions {}", self.label()), filter, capacity, runtime, inner)
-    }
 }
 
 impl<K, R, S> Partitions<K, R, S>
@@ -448,6 +294,38 @@ where
     R: Clock + Clone + Send + Sync + 'static,
     S: BuildHasher,
 {
+    /// Enters the partition of this key, and binds a request to it, with every way to ask.
+    ///
+    /// If the key has no partition, one is created, in place of the one that has been idle the
+    /// longest if there are [`max_partitions`](Builder::max_partitions). If that cannot be, or the
+    /// partitions are closed, the call that is then made is rejected.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Partitions, Request};
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Partitions::builder_on(executor.clock(), "tenants").waiting_room(1);
+    /// # let tenants: Partitions<String, _> = builder.capacity(2).max_partitions(10).build()?;
+    /// # executor.block_on(async move {
+    /// let receipt = tenants.key("ann").execute(async { "paid" }).await?;
+    /// assert_eq!(receipt, "paid");
+    ///
+    /// let slot = tenants.key("ann").with(Request::new().cost(2)).slot().await?;
+    /// # assert_eq!(slot.cost(), 2);
+    /// # Ok::<(), bulklink::Rejection>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn key<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> BoundRequest<R> {
+        // Before the partition is entered, because the runtime is foreign and may panic.
+        let runtime = self.inner.each.runtime.clone();
+        match self.inner.enter(key) {
+            Ok(shared) => BoundRequest::new(shared, runtime, Request::new()),
+            Err(rejection) => BoundRequest::refused(rejection, runtime),
+        }
+    }
+
     /// Returns a handle to the partition of this key, if there is one, to inspect, resize, pause or
     /// close it.
     ///
@@ -459,15 +337,15 @@ where
     /// # use bulklink::{Partitions, testing::FakeClock};
     /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
     /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
-    /// assert!(tenants.handle("ann").is_none());
-    /// let slot = tenants.try_slot("ann")?;
-    /// let ann = tenants.handle("ann").expect("it is in use");
+    /// assert!(tenants.partition("ann").is_none());
+    /// let slot = tenants.key("ann").try_slot()?;
+    /// let ann = tenants.partition("ann").expect("it is in use");
     /// ann.resize(2)?;
     /// assert_eq!((ann.status().in_flight, ann.status().limits.capacity), (1, 2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn handle<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<crate::Handle> {
+    pub fn partition<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<crate::Handle> {
         self.inner.get(key)
     }
 

@@ -9,14 +9,14 @@ use core::fmt;
 use bulklink_core::{Gate, Severity};
 
 use super::inner::Inner;
-use super::{Status, Sums};
+use super::{Handle, Status, Sums};
+use crate::Clock;
 use crate::foreign::attempt;
-use crate::{Clock, Partitions};
 
 /// The thresholds of rates are those of a bulkhead.
 type OfOne = bulklink_core::CapacityReport;
 
-/// The findings of the partitions about capacity; returned by [`Partitions::capacity_report`].
+/// The findings of the partitions about capacity; returned by [`Handle::capacity_report`].
 ///
 /// Its text is a summary in one sentence. It shows no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub enum FindingCode {
     /// A large share of calls was rejected because they got no partition.
     ElevatedLimitRejectionRate,
     /// A finding of partitions, each for itself; or of all together, if it counts from an
-    /// [earlier](Partitions::capacity_report_since) time on.
+    /// [earlier](Handle::capacity_report) time on.
     Each(bulklink_core::FindingCode),
 }
 
@@ -55,9 +55,13 @@ pub struct Finding {
     pub message: String,
 }
 
-impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
+impl Handle {
     /// Reports the findings of the kept partitions about capacity, each finding with the number
     /// of partitions that have it, and whether there are enough partitions.
+    ///
+    /// With [sums](Handle::sums) of an earlier time, it counts rates and waits from then on:
+    /// nothing that was over by then is reported. These rates are of all partitions together, with
+    /// the limits of [each](Status::each), because each for itself keeps nothing of earlier times.
     ///
     /// It shows no key. It reads the clock once, and takes time in proportion to the number of
     /// partitions that are kept; calls can enter and leave meanwhile.
@@ -66,9 +70,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # use bulklink::{FindingCode, Partitions, testing::FakeClock};
     /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
     /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
-    /// let _running = (tenants.try_slot("ann")?, tenants.try_slot("bob")?);
-    /// drop(tenants.try_slot("cid")?);
-    /// let report = tenants.capacity_report();
+    /// let _running = (tenants.key("ann").try_slot()?, tenants.key("bob").try_slot()?);
+    /// drop(tenants.key("cid").try_slot()?);
+    /// let report = tenants.handle().capacity_report(None);
     /// assert_eq!(report.findings[0].code, FindingCode::ExecutionFull.into());
     /// assert_eq!(report.findings[0].partitions, Some(2));
     /// assert_eq!(
@@ -78,17 +82,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn capacity_report(&self) -> CapacityReport {
-        CapacityReport::of(&self.inner, None)
-    }
-
-    /// Reports as [`capacity_report`](Partitions::capacity_report) does, but counts rates and waits
-    /// from `earlier` on, [sums](Partitions::sums) of these partitions: nothing that was over
-    /// by then is reported. These rates are of all partitions together, with the limits of
-    /// [each](Status::each), because each for itself keeps nothing of earlier times.
-    #[must_use]
-    pub fn capacity_report_since(&self, earlier: &Sums) -> CapacityReport {
-        CapacityReport::of(&self.inner, Some(earlier))
+    pub fn capacity_report(&self, earlier: Option<&Sums>) -> CapacityReport {
+        self.inner.capacity_report(earlier)
     }
 }
 

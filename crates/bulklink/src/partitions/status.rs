@@ -19,6 +19,11 @@ pub struct Status {
     /// Whether the partitions are [paused](crate::Partitions::pause), and so a new one begins
     /// paused.
     pub is_paused: bool,
+    /// How often a handler of events has panicked, in all partitions.
+    pub handler_panics: usize,
+    /// How many events no handler was called for, in all partitions, as [of one
+    /// bulkhead](crate::Status::dropped_events).
+    pub dropped_events: usize,
     /// The figures.
     pub snapshot: Snapshot,
 }

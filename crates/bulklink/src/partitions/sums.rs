@@ -6,12 +6,11 @@ use core::time::Duration;
 
 use bulklink_core::{Instant, Snapshot, Totals};
 
-use super::Status;
+use super::{Handle, Status};
 use crate::foreign::discard;
 use crate::gate::shared::Shared;
-use crate::{Clock, Partitions};
 
-/// The figures of all partitions together; returned by [`Partitions::sums`].
+/// The figures of all partitions together; returned by [`Handle::sums`].
 ///
 /// Operations and waiters are counted in the partitions that are kept. The counters are those of
 /// all partitions that ever were.
@@ -64,7 +63,7 @@ pub struct Sums {
     pub totals: Totals,
 }
 
-impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
+impl Handle {
     /// Returns the operations and waiters of all partitions together, and how many calls they have
     /// admitted and rejected since the partitions were built.
     ///
@@ -77,18 +76,18 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # use bulklink::{Partitions, testing::FakeClock};
     /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
     /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
-    /// let running = (tenants.try_slot("ann")?, tenants.try_slot("bob")?);
-    /// assert!(tenants.try_slot("ann").is_err());
-    /// let sums = tenants.sums();
+    /// let running = (tenants.key("ann").try_slot()?, tenants.key("bob").try_slot()?);
+    /// assert!(tenants.key("ann").try_slot().is_err());
+    /// let sums = tenants.handle().sums();
     /// assert_eq!((sums.in_flight, sums.totals.admitted, sums.totals.saturated), (2, 2, 1));
     /// drop(running);
     /// assert!(tenants.discard("ann"));
-    /// assert_eq!(tenants.sums().totals.finished, 2);
+    /// assert_eq!(tenants.handle().sums().totals.finished, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn sums(&self) -> Sums {
-        self.inner.read(None, |_| ()).1
+        self.inner.sums()
     }
 }
 

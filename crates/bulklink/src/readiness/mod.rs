@@ -76,7 +76,7 @@ const FILTER: EventFilter =
 /// readiness.watch(&workers);
 ///
 /// let running = workers.try_slot()?;
-/// let waiting = executor.spawn(workers.slot_owned());
+/// let waiting = executor.spawn(workers.owned().slot());
 /// executor.run_until_idle();
 /// assert!(readiness.is_ready(), "a call waits, but not for long");
 ///
@@ -135,8 +135,8 @@ impl Readiness {
     /// Watching it again changes nothing. The partitions of a
     /// [`Partitions`](crate::Partitions) cannot be watched together: that one tenant's calls wait
     /// does not mean that the service is full.
-    pub fn watch(&self, bulkhead: &Handle) {
-        let shared = &bulkhead.shared;
+    pub fn watch(&self, bulkhead: &impl AsRef<Handle>) {
+        let shared = &bulkhead.as_ref().shared;
         if self.inner.present().any(|watched| watched.is_of(shared)) {
             return;
         }
@@ -162,10 +162,11 @@ impl Readiness {
 
     /// Watches a bulkhead no longer, as before it is closed while the service goes on. Returns
     /// whether it was watched.
-    pub fn unwatch(&self, bulkhead: &Handle) -> bool {
+    pub fn unwatch(&self, bulkhead: &impl AsRef<Handle>) -> bool {
+        let shared = &bulkhead.as_ref().shared;
         let mut was_watched = false;
         // All of them: two threads may have begun to watch it at the same time.
-        for watched in self.inner.all().filter(|watched| watched.is_of(&bulkhead.shared)) {
+        for watched in self.inner.all().filter(|watched| watched.is_of(shared)) {
             was_watched |= watched.end();
         }
         was_watched

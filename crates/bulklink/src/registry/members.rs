@@ -133,7 +133,7 @@ impl Member {
         R: Clock + Clone + Send + Sync + 'static,
         S: Send + Sync + 'static,
     {
-        let kind = Kind::Partitions(partitions.to_handle());
+        let kind = Kind::Partitions(partitions.handle());
         Arc::new(Member::new(kind, Box::new(partitions), partitions_type::<K, R, S>().into()))
     }
 
@@ -143,7 +143,7 @@ impl Member {
         R: Clock + Clone + Send + Sync + 'static,
     {
         let typed = partitions.typed().clone();
-        let kind = Kind::Partitions(typed.to_handle());
+        let kind = Kind::Partitions(typed.handle());
         let configured = Some(Configured::Partitions(Arc::new(partitions)));
         let member = Member::new(kind, Box::new(typed), partitions_type::<String, R, partitions::RandomState>().into());
         Arc::new(Member { configured, ..member })

@@ -19,7 +19,7 @@ use bulklink_core::{InvalidArgument, Resized};
 
 use self::members::{Kind, Member, Members};
 use self::turn::Turn;
-use crate::gate::latch::Latch;
+use crate::gate::latch::{Latch, NoTime};
 use crate::gate::lock::Lock;
 use crate::label::quoted;
 use crate::{Builder, Bulkhead, CapacityReport, Clock, Handle, Limits, Reconfigured, Status};
@@ -82,7 +82,7 @@ impl Registry {
     /// Creates a registry without bulkheads.
     #[must_use]
     pub fn new() -> Self {
-        let closed = Latch::new("registry".into());
+        let closed = Latch::new("registry".into(), Arc::new(NoTime));
         Registry { members: Arc::new(Lock::new(Members::default())), closed, turn: Arc::default() }
     }
 

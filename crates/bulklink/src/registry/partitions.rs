@@ -27,12 +27,12 @@ impl Registry {
     /// registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
     /// let tenants = Partitions::<String, _>::builder_on(FakeClock::new(), "tenants");
     /// let tenants = registry.create_partitions(tenants.parallelism(1).max_partitions(100))?;
-    /// let _running = tenants.try_slot("ann")?;
+    /// let _running = tenants.key("ann").try_slot()?;
     /// for partitions in registry.partition_handles() {
     ///     println!("{}: {:?}", partitions.label(), partitions.sums().totals);
     /// }
     /// registry.close_all();
-    /// assert!(tenants.is_closed());
+    /// assert!(tenants.status().is_closed);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn create_partitions<K, R, S>(
@@ -80,7 +80,7 @@ impl Registry {
     /// let tenants = Partitions::<String, _>::builder_on(FakeClock::new(), "tenants");
     /// registry.create_partitions(tenants.parallelism(1).max_partitions(100))?;
     /// let tenants = registry.partitions::<String, FakeClock, RandomState>("tenants")?;
-    /// let _slot = tenants.try_slot("ann")?;
+    /// let _slot = tenants.key("ann").try_slot()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn partitions<K, R, S>(&self, label: &str) -> Result<Partitions<K, R, S>, InvalidArgument>

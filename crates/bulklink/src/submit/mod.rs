@@ -16,8 +16,8 @@ use job::{Job, Stage};
 use task::Task;
 
 use crate::acquire::future::{Acquire, Asked};
-use crate::gate::shared::Shared;
-use crate::{Bulkhead, Request, Runtime, Spawn, SpawnBlocking};
+use crate::time::runtime::DynClock;
+use crate::{BoundRequest, Bulkhead, Rejection, Runtime, Spawn, SpawnBlocking};
 
 /// # Run an operation in the background
 impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
@@ -63,40 +63,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         R: Spawn,
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        self.submit_with(Request::new(), operation)
-    }
-
-    /// As [`submit`](Bulkhead::submit), with a cost, a limit or a deadline for this call. The limit
-    /// counts from this call.
-    ///
-    /// # Errors
-    ///
-    /// As [`submit`](Bulkhead::submit); also, immediately, if the deadline is past, or if the cost
-    /// is zero or more than the whole capacity.
-    pub fn submit_with<F>(
-        &self,
-        request: Request<R::Instant>,
-        operation: F,
-    ) -> Result<JoinHandle<F::Output>, SubmitError>
-    where
-        R: Spawn,
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        submit(self.call(request), self.runtime(), operation)
-    }
-
-    /// Runs `operation` in the background if a slot is free now and no call waits for it.
-    ///
-    /// # Errors
-    ///
-    /// Immediately, if no slot is free, if the bulkhead is closed, or if the runtime refuses the
-    /// task.
-    pub fn try_submit<F>(&self, operation: F) -> Result<JoinHandle<F::Output>, SubmitError>
-    where
-        R: Spawn,
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        self.submit_with(Request::new().now(), operation)
+        self.owned().submit(operation)
     }
 
     /// Runs a closure in a slot, on a thread of the runtime that may block, and returns a handle
@@ -107,7 +74,7 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     /// it began never runs. A task waits in the queue for the closure, not a thread.
     ///
     /// A closure that hangs for good cannot be written off, because it owns its slot. Where that
-    /// can happen, acquire the slot with [`slot_owned`](Bulkhead::slot_owned), run the closure
+    /// can happen, acquire the slot with [`owned`](Bulkhead::owned), run the closure
     /// without it, and [forget](crate::OwnedSlot::forget) the slot once the closure takes too long.
     ///
     /// # Errors
@@ -136,98 +103,73 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
         C: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.submit_blocking_with(Request::new(), operation)
+        self.owned().submit_blocking(operation)
     }
+}
 
-    /// As [`submit_blocking`](Bulkhead::submit_blocking), with a cost, a limit or a deadline for
-    /// this call. The limit counts from this call.
+/// # Run an operation in the background
+impl<R: Runtime<Sleep: Send>> BoundRequest<R> {
+    /// Runs `operation` in a slot in the background, and returns a handle immediately, as
+    /// [`Bulkhead::submit`]. A limit and a deadline count from this call.
+    ///
+    /// The operation keeps its partition, if it has one, until it has ended, and does not keep the
+    /// [`Partitions`](crate::Partitions): if their last clone is dropped, it continues.
     ///
     /// # Errors
     ///
-    /// As [`submit_with`](Bulkhead::submit_with).
-    pub fn submit_blocking_with<T, C>(
-        &self,
-        request: Request<R::Instant>,
-        operation: C,
-    ) -> Result<JoinHandle<T>, SubmitError>
+    /// As [`Bulkhead::submit`]; also, immediately, if the deadline is past, if the cost is zero or
+    /// more than the whole capacity, or if the key got no partition.
+    #[doc(alias("spawn", "submit_with"))]
+    pub fn submit<F>(self, operation: F) -> Result<JoinHandle<F::Output>, SubmitError>
+    where
+        R: Spawn,
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let (runtime, clock, stage) = self.admit()?;
+        let job = Job::new(stage, clock);
+        let task = Task::new(operation, &job);
+        // Made first: if the runtime polls the task and then refuses it, dropping the handle also
+        // drops the waker that keeps the task.
+        let handle = JoinHandle::new(Arc::clone(&job));
+        job.launch(|| runtime.spawn(task))?;
+        Ok(handle)
+    }
+
+    /// Runs a closure in a slot, on a thread of the runtime that may block, and returns a handle
+    /// immediately, as [`Bulkhead::submit_blocking`]. A limit and a deadline count from this call.
+    ///
+    /// # Errors
+    ///
+    /// As [`submit`](BoundRequest::submit).
+    #[doc(alias("spawn_blocking", "submit_blocking_with"))]
+    pub fn submit_blocking<T, C>(self, operation: C) -> Result<JoinHandle<T>, SubmitError>
     where
         R: Spawn + SpawnBlocking,
         C: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        submit_blocking(self.call(request), self.runtime(), operation)
+        let (runtime, clock, stage) = self.admit()?;
+        let waits = matches!(stage, Stage::Queued(_));
+        let job = Job::new(stage, clock);
+        let task = Task::new(operation, &job);
+        if waits {
+            task.launch_queued(&runtime)?;
+        } else {
+            task.launch(&runtime)?;
+        }
+        Ok(JoinHandle::new(job))
     }
 
-    /// Runs a closure on a thread that may block, if a slot is free now and no call waits for it.
-    ///
-    /// # Errors
-    ///
-    /// Immediately, if no slot is free, if the bulkhead is closed, or if the runtime refuses the
-    /// task.
-    pub fn try_submit_blocking<T, C>(&self, operation: C) -> Result<JoinHandle<T>, SubmitError>
-    where
-        R: Spawn + SpawnBlocking,
-        C: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.submit_blocking_with(Request::new().now(), operation)
+    /// Asks for admission. A queued operation has no waker and no timer until its task polls it.
+    #[expect(clippy::type_complexity, reason = "what a task is made of")]
+    fn admit<T>(self) -> Result<(R, Arc<dyn DynClock>, Stage<T>), SubmitError> {
+        let (entered, runtime, request) = self.resolve();
+        let call = Acquire::new(entered.inspect_err(Rejection::count)?, runtime.clone(), request);
+        let clock = call.clock();
+        let stage = match call.ask()? {
+            Asked::Granted(claim) => Stage::Granted(claim),
+            Asked::Queued(call) => Stage::Queued(Box::pin(call)),
+        };
+        Ok((runtime, clock, stage))
     }
-
-    fn call(&self, request: Request<R::Instant>) -> Acquire<Arc<Shared>, R> {
-        let runtime = self.runtime().clone();
-        let request = request.on(&runtime);
-        Acquire::new(Arc::clone(&self.shared), runtime, request)
-    }
-}
-
-/// Runs `operation` on `runtime` in the slot of `call`, as [`Bulkhead::submit_with`] says.
-pub(crate) fn submit<R, F>(
-    call: Acquire<Arc<Shared>, R>,
-    runtime: &R,
-    operation: F,
-) -> Result<JoinHandle<F::Output>, SubmitError>
-where
-    R: Runtime<Sleep: Send> + Spawn,
-    F: Future<Output: Send + 'static> + Send + 'static,
-{
-    let clock = call.clock();
-    let job = Job::new(admit(call)?, clock);
-    let task = Task::new(operation, &job);
-    // Made first: if the runtime polls the task and then refuses it, dropping the handle also drops
-    // the waker that keeps the task.
-    let handle = JoinHandle::new(Arc::clone(&job));
-    job.launch(|| runtime.spawn(task))?;
-    Ok(handle)
-}
-
-/// Runs a closure on `runtime` in the slot of `call`, as [`Bulkhead::submit_blocking_with`] says.
-pub(crate) fn submit_blocking<R, T, C>(
-    call: Acquire<Arc<Shared>, R>,
-    runtime: &R,
-    operation: C,
-) -> Result<JoinHandle<T>, SubmitError>
-where
-    R: Runtime<Sleep: Send> + Spawn + SpawnBlocking,
-    C: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    let clock = call.clock();
-    let stage = admit(call)?;
-    let waits = matches!(stage, Stage::Queued(_));
-    let job = Job::new(stage, clock);
-    let task = Task::new(operation, &job);
-    if waits {
-        task.launch_queued(runtime)?;
-    } else {
-        task.launch(runtime)?;
-    }
-    Ok(JoinHandle::new(job))
-}
-
-/// Asks for admission. A queued operation has no waker and no timer until its task polls it.
-fn admit<R: Runtime<Sleep: Send>, T>(call: Acquire<Arc<Shared>, R>) -> Result<Stage<T>, SubmitError> {
-    Ok(match call.ask()? {
-        Asked::Granted(claim) => Stage::Granted(claim),
-        Asked::Queued(call) => Stage::Queued(Box::pin(call)),
-    })
 }

@@ -15,7 +15,7 @@
 //!     .waiting_room(5)
 //!     .wait_limit(Duration::from_secs(3))
 //!     .build()?;
-//! let _running = reports.try_slot_owned()?;
+//! let _running = reports.owned().try_slot()?;
 //! let late = executor.spawn(async move { reports.slot().await.map(drop) });
 //!
 //! executor.advance(Duration::from_millis(2_999));

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "std")]
 use alloc::boxed::Box;
+#[cfg(feature = "std")]
+use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
 use core::num::NonZeroU64;
@@ -24,7 +26,7 @@ use crate::time::driver::Driver;
 pub trait Clock {
     /// The type in which users of this clock write a point in time, as in
     /// [`Request::before`](crate::Request::before).
-    type Instant: Copy;
+    type Instant: Copy + Send + Sync + 'static;
 
     /// Returns the present time, in nanoseconds since an epoch that the clock chooses.
     ///
@@ -67,6 +69,9 @@ pub trait Clock {
 pub(crate) trait DynClock: Send + Sync {
     fn now(&self) -> Instant;
 
+    #[cfg(feature = "std")]
+    fn blocking_sleep_until(&self, deadline: Instant) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
     /// Polls as [`Clock::cooperate`] does, for one operation.
     fn cooperate(&self, context: &mut Context<'_>, poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<()>) -> Poll<()>;
 }
@@ -76,8 +81,34 @@ impl<C: Clock + Send + Sync> DynClock for C {
         Clock::now(self)
     }
 
+    #[cfg(feature = "std")]
+    fn blocking_sleep_until(&self, deadline: Instant) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        Clock::blocking_sleep_until(self, deadline)
+    }
+
     fn cooperate(&self, context: &mut Context<'_>, poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<()>) -> Poll<()> {
         Clock::cooperate(self, context, 1, poll)
+    }
+}
+
+/// The clock that a bulkhead keeps, for threads that wait for its end.
+#[cfg(feature = "std")]
+pub(crate) struct OwnClock(pub(crate) Arc<dyn DynClock>);
+
+#[cfg(feature = "std")]
+impl Clock for OwnClock {
+    type Instant = Instant;
+
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn instant(&self, at: Instant) -> Instant {
+        at
+    }
+
+    fn blocking_sleep_until(&self, deadline: Instant) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+        self.0.blocking_sleep_until(deadline)
     }
 }
 

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+use bulklink::plumbing;
 use bulklink::testing::{Executor, FakeClock, Task};
 use bulklink::{ExecuteError, ExecuteFallibleOwned, ExecuteOwned, Partitions, Reason, Request};
 
@@ -37,16 +38,16 @@ fn the_fast_path_alone_takes_a_free_slot_or_does_nothing() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     drop(bulkhead.try_slot().expect("free"));
-    assert_eq!(bulkhead.take_free_owned().is_some(), HAS_FAST_PATH);
+    assert_eq!(plumbing::take_free_owned(&bulkhead).is_some(), HAS_FAST_PATH);
 
     let running = bulkhead.try_slot().expect("given back");
     let before = bulkhead.status().totals;
-    assert!(bulkhead.take_free_owned().is_none());
+    assert!(plumbing::take_free_owned(&bulkhead).is_none());
     assert_eq!(bulkhead.status().totals, before, "nothing is rejected or counted");
-    let waiting = executor.spawn(bulkhead.slot_owned());
+    let waiting = executor.spawn(bulkhead.owned().slot());
     executor.run_until_idle();
     drop(running);
-    assert!(bulkhead.take_free_owned().is_none(), "it overtakes no waiter");
+    assert!(plumbing::take_free_owned(&bulkhead).is_none(), "it overtakes no waiter");
     executor.run_until_idle();
     assert!(waiting.output().expect("admitted").is_ok());
 }
@@ -58,20 +59,20 @@ fn the_fast_path_alone_decides_a_call_or_leaves_it_to_the_first_poll() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     drop(bulkhead.try_slot().expect("free"));
-    let mut free = bulkhead.slot_owned();
-    assert_eq!(free.decide().is_some_and(|answer| answer.is_ok()), HAS_FAST_PATH);
+    let mut free = bulkhead.owned().slot();
+    assert_eq!(plumbing::decide(&mut free).is_some_and(|answer| answer.is_ok()), HAS_FAST_PATH);
     drop(free);
 
     let running = bulkhead.try_slot().expect("given back");
     let before = bulkhead.status().totals;
-    let mut waiting = bulkhead.slot_owned();
-    assert!(waiting.decide().is_none(), "there is room to wait");
+    let mut waiting = bulkhead.owned().slot();
+    assert!(plumbing::decide(&mut waiting).is_none(), "there is room to wait");
     assert_eq!(bulkhead.status().totals, before, "nothing has changed");
     let waiting = executor.spawn(waiting);
     executor.run_until_idle();
 
-    let mut rejected = bulkhead.slot_owned();
-    let answer = rejected.decide();
+    let mut rejected = bulkhead.owned().slot();
+    let answer = plumbing::decide(&mut rejected);
     assert_eq!(answer.is_some(), HAS_FAST_PATH);
     let rejection = match answer {
         Some(answer) => answer.expect_err("the room is full"),
@@ -89,12 +90,12 @@ fn a_call_that_the_fast_path_rejects_leaves_its_partition() {
     let executor = executor();
     let builder = Partitions::builder_on(executor.clock(), "tenants").parallelism(1).waiting_room(0);
     let tenants: Partitions<u32, _> = builder.max_partitions(1).build().expect("valid");
-    drop(tenants.try_slot(&1).expect("free"));
-    let running = tenants.try_slot(&1).expect("free");
-    let mut future = tenants.slot(&1);
-    assert_eq!(future.decide().is_some_and(|answer| answer.is_err()), HAS_FAST_PATH);
+    drop(tenants.key(&1).try_slot().expect("free"));
+    let running = tenants.key(&1).try_slot().expect("free");
+    let mut future = tenants.key(&1).slot();
+    assert_eq!(plumbing::decide(&mut future).is_some_and(|answer| answer.is_err()), HAS_FAST_PATH);
     drop((running, future));
-    assert!(tenants.try_slot(&2).is_ok(), "the first partition is idle, and makes way");
+    assert!(tenants.key(&2).try_slot().is_ok(), "the first partition is idle, and makes way");
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn waiters_are_admitted_in_fifo_order() {
 fn try_slot_never_waits_and_never_overtakes() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 2);
-    let running = bulkhead.try_slot_owned().expect("free");
+    let running = bulkhead.owned().try_slot().expect("free");
     assert_eq!(bulkhead.try_slot().expect_err("taken").reason(), Reason::Saturated);
     let waiting = call(&mut executor, &bulkhead);
     drop(running);
@@ -135,7 +136,7 @@ fn execute_returns_the_value_the_error_or_the_rejection() {
         let bulkhead = bulkhead.clone();
         async move {
             assert_eq!(bulkhead.execute(async { 7 }).await, Ok(7));
-            assert_eq!(bulkhead.try_execute(async { 8 }).await, Ok(8));
+            assert_eq!(bulkhead.with(Request::new().now()).execute(async { 8 }).await, Ok(8));
             assert_eq!(bulkhead.execute_fallible(async { Ok::<_, String>(9) }).await, Ok(9));
             let failed = bulkhead.execute_fallible(async { Err::<(), _>("its own") }).await;
             assert_eq!(failed, Err(ExecuteError::Operation("its own")));
@@ -156,7 +157,7 @@ fn a_request_with_now_does_not_queue() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let _running = bulkhead.try_slot().expect("free");
-    let now = executor.spawn(bulkhead.slot_owned_with(Request::new().now()));
+    let now = executor.spawn(bulkhead.with(Request::new().now()).slot());
     executor.run_until_idle();
     assert_eq!(reason(&now), Reason::Saturated);
 }
@@ -185,7 +186,7 @@ fn a_rejected_call_never_calls_its_wrapped_function() {
         counted.fetch_add(1, SeqCst);
         async {}
     });
-    let running = bulkhead.try_slot_owned().expect("free");
+    let running = bulkhead.owned().try_slot().expect("free");
     let [waiting, rejected] = [wrapped.clone(), wrapped].map(|wrapped| {
         let call = executor.spawn(async move { wrapped.call(()).await });
         executor.run_until_idle();
@@ -214,12 +215,12 @@ fn the_future_of_an_owned_call_has_a_name_and_can_be_spawned() {
     let bulkhead = bulkhead(&executor, 1, 1);
     let keys = Partitions::<u8, _>::builder_on(executor.clock(), "keys").parallelism(1).max_partitions(1).build();
     let calls = Calls {
-        plain: bulkhead.execute_owned(ready(1)),
-        fallible: bulkhead.execute_fallible_owned(ready(Err("failed"))),
-        keyed: keys.expect("valid").execute(&1, ready(3)),
+        plain: bulkhead.owned().execute(ready(1)),
+        fallible: bulkhead.owned().execute_fallible(ready(Err("failed"))),
+        keyed: keys.expect("valid").key(&1).execute(ready(3)),
     };
-    let too_much = bulkhead.execute_fallible_owned_with(Request::new().cost(2), ready(Ok::<_, ()>(4)));
-    let running = bulkhead.try_slot_owned().expect("free");
+    let too_much = bulkhead.with(Request::new().cost(2)).execute_fallible(ready(Ok::<_, ()>(4)));
+    let running = bulkhead.owned().try_slot().expect("free");
     let plain = spawn(&mut executor, calls.plain);
     executor.run_until_idle();
     assert!(!plain.is_finished(), "it waits");
@@ -239,17 +240,17 @@ fn every_method_applies_its_request() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
     let two = Request::new().cost(2);
-    assert_eq!(bulkhead.try_slot_owned_with(two).expect("free").cost(), 2);
+    assert_eq!(bulkhead.with(two).try_slot().expect("free").cost(), 2);
     let in_use = executor.block_on({
         let bulkhead = bulkhead.clone();
         async move {
             let observe = || async { Ok::<_, String>(bulkhead.status().in_use) };
-            let owned = bulkhead.slot_owned_with(two).await.expect("free").cost();
-            let borrowed = bulkhead.slot_with(two).await.expect("free").cost();
+            let owned = bulkhead.with(two).slot().await.expect("free").cost();
+            let borrowed = bulkhead.with(two).slot().await.expect("free").cost();
             let executed =
-                bulkhead.execute_with(two, observe()).await.expect("free").expect("the operation cannot fail");
-            let fallible = bulkhead.execute_fallible_with(two, observe()).await.expect("free");
-            let spawned = bulkhead.execute_owned_with(two, observe()).await.expect("free").expect("it cannot fail");
+                bulkhead.with(two).execute(observe()).await.expect("free").expect("the operation cannot fail");
+            let fallible = bulkhead.with(two).execute_fallible(observe()).await.expect("free");
+            let spawned = bulkhead.with(two).execute(observe()).await.expect("free").expect("it cannot fail");
             [owned, borrowed, executed, fallible, spawned]
         }
     });
@@ -260,8 +261,8 @@ fn every_method_applies_its_request() {
 fn try_execute_never_waits() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
-    let _running = bulkhead.try_slot_owned().expect("free");
-    let tried = executor.spawn(async move { bulkhead.try_execute(async {}).await });
+    let _running = bulkhead.owned().try_slot().expect("free");
+    let tried = executor.spawn(async move { bulkhead.with(Request::new().now()).execute(async {}).await });
     executor.run_until_idle();
     assert_eq!(tried.output().expect("completed immediately").expect_err("taken").reason(), Reason::Saturated);
 }

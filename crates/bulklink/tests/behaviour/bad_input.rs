@@ -136,7 +136,7 @@ fn invalid_costs_are_rejected_and_not_counted() {
     let bulkhead = builder(&executor).capacity(5).build().expect("valid");
     let before = bulkhead.status();
     for cost in [0, 6, Limits::MAX + 1] {
-        let rejection = bulkhead.try_slot_with(Request::new().cost(cost)).expect_err("impossible");
+        let rejection = bulkhead.with(Request::new().cost(cost)).try_slot().expect_err("impossible");
         assert_eq!(rejection.reason(), Reason::InvalidCost);
         assert_names(
             rejection.as_invalid().expect("the rejection has the invalid argument"),
@@ -154,9 +154,9 @@ fn an_invalid_cost_comes_after_closed_and_before_past_deadline() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let past = Request::new().cost(2).before(bulklink::runtime::Instant::EPOCH);
-    assert_eq!(bulkhead.try_slot_with(past).expect_err("impossible").reason(), Reason::InvalidCost);
+    assert_eq!(bulkhead.with(past).try_slot().expect_err("impossible").reason(), Reason::InvalidCost);
     bulkhead.close();
-    assert_eq!(bulkhead.try_slot_with(past).expect_err("closed").reason(), Reason::Closed);
+    assert_eq!(bulkhead.with(past).try_slot().expect_err("closed").reason(), Reason::Closed);
     assert_eq!(bulkhead.status().totals.closed_before_queue, 1);
 }
 
@@ -166,7 +166,7 @@ fn an_invalid_cost_or_past_deadline_comes_before_saturated() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let _running = bulkhead.try_slot().expect("free");
-    let reason = |request| bulkhead.try_slot_with(request).expect_err("full").reason();
+    let reason = |request| bulkhead.with(request).try_slot().expect_err("full").reason();
     assert_eq!([0, 2].map(|cost| reason(Request::new().cost(cost))), [Reason::InvalidCost; 2]);
     assert_eq!(reason(Request::new().before(Instant::EPOCH)), Reason::Expired);
     assert_eq!(reason(Request::new()), Reason::Saturated);

@@ -22,7 +22,7 @@ fn blocked(bulkhead: &TestBulkhead, request: Request<Instant>) -> Blocked {
     let queued = bulkhead.status().totals.queued;
     let thread = thread::spawn({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking_slot_owned_with(request)
+        move || bulkhead.with(request).blocking_slot()
     });
     until(|| bulkhead.status().totals.queued > queued);
     thread
@@ -45,9 +45,9 @@ fn all_four_blocking_methods_work() {
     let now = executor.clock().now();
     let running = bulkhead.blocking_slot().expect("free");
     let second = bulkhead.try_slot().expect("free");
-    let saturated = bulkhead.blocking_slot_with(Request::new().now()).expect_err("full");
+    let saturated = bulkhead.with(Request::new().now()).blocking_slot().expect_err("full");
     assert_eq!((saturated.reason(), bulkhead.try_slot().is_err()), (Reason::Saturated, true));
-    let past = bulkhead.blocking_slot_with(Request::new().before(now)).expect_err("past");
+    let past = bulkhead.with(Request::new().before(now)).blocking_slot().expect_err("past");
     assert_eq!((past.reason(), past.limit()), (Reason::Expired, Some(Duration::ZERO)));
 
     let within = blocked(&bulkhead, Request::new().within(ms(10)));
@@ -67,7 +67,7 @@ fn all_four_blocking_methods_work() {
 fn threads_and_tasks_share_one_fifo_queue() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 9);
-    let mut running = bulkhead.try_slot_owned().expect("free");
+    let mut running = bulkhead.owned().try_slot().expect("free");
     for _ in 0..2 {
         let first = blocked(&bulkhead, Request::new());
         let second = call(&mut executor, &bulkhead);
@@ -96,7 +96,7 @@ fn the_bulkheads_wait_limit_applies_on_the_std_clock() {
     assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(limit)));
     assert!(rejection.waited() >= limit && begun.elapsed() >= limit);
     let deadline =
-        bulkhead.blocking_slot_with(Request::new().before(Std::now() + ms(5))).expect_err("the slot is taken");
+        bulkhead.with(Request::new().before(Std::now() + ms(5))).blocking_slot().expect_err("the slot is taken");
     assert_eq!((deadline.reason(), bulkhead.status().totals.expired), (Reason::Expired, 2));
 }
 
@@ -112,7 +112,7 @@ fn closing_wakes_blocked_threads() {
     assert_eq!(bulkhead.blocking_slot().expect_err("closed").reason(), Reason::Closed);
     let end = thread::spawn({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking_close_and_wait()
+        move || bulkhead.close_and_wait().block()
     });
     drop(running);
     end.join().expect("no panic");
@@ -127,7 +127,7 @@ fn a_blocking_wait_for_the_drain_can_time_out() {
     bulkhead.close();
     let wait = |limit| {
         let bulkhead = bulkhead.clone();
-        thread::spawn(move || bulkhead.blocking_closed_within(limit))
+        thread::spawn(move || bulkhead.handle().closed().block_for(limit))
     };
     let (short, long) = (wait(ms(10)), wait(ms(1000)));
     until(|| executor.clock().next_timer() == Some(executor.clock().now() + ms(10)));
@@ -135,7 +135,7 @@ fn a_blocking_wait_for_the_drain_can_time_out() {
     assert!(!short.join().expect("no panic"));
     drop(running);
     assert!(long.join().expect("no panic"));
-    assert!(bulkhead.blocking_closed_within(Duration::ZERO));
+    assert!(bulkhead.handle().closed().block_for(Duration::ZERO));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_cancelled_waiter_ahead_does_not_keep_a_thread_asleep() {
     let bulkhead = bulkhead(&executor, 2, 9);
     let running = (bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free"));
     // It is ahead of the thread in the queue, and asks for more than is free.
-    let heavy = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(2)));
+    let heavy = executor.spawn(bulkhead.with(Request::new().cost(2)).slot());
     executor.run_until_idle();
     let thread = blocked(&bulkhead, Request::new());
     drop(running.0);
@@ -173,7 +173,7 @@ fn a_blocking_wait_keeps_an_unpark_token_of_other_code() {
                 if unparked_before {
                     thread::current().unpark();
                 }
-                let slot = bulkhead.blocking_slot_owned();
+                let slot = bulkhead.owned().blocking_slot();
                 // The token is still there, once.
                 thread::park();
                 ready.send(()).expect("the test waits");
@@ -226,7 +226,7 @@ fn on_a_stopped_clock_blocking_neither_spins_nor_sleeps_forever() {
     let _running = bulkhead.try_slot().expect("free");
     let thread = thread::spawn({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking_slot_owned_with(Request::new().within(Duration::from_nanos(1)))
+        move || bulkhead.within(Duration::from_nanos(1)).blocking_slot()
     });
     let (begun, readings) = (Std::now(), clock.1.load(SeqCst));
     until(|| begun.elapsed() > ms(20));
@@ -245,8 +245,16 @@ fn an_operation_that_panics_gives_its_slot_back() {
     assert!(unwound.is_err());
     let status = bulkhead.status();
     assert_eq!((status.in_flight, status.totals.finished), (0, 1));
-    assert_eq!(bulkhead.blocking_execute_fallible(|| Err::<(), _>("its own")), Err(ExecuteError::Operation("its own")));
-    assert_eq!(bulkhead.blocking_try_execute(|| bulkhead.blocking_try_execute(|| ()).is_err()), Ok(true));
+    assert_eq!(
+        bulkhead.owned().blocking_execute_fallible(|| Err::<(), _>("its own")),
+        Err(ExecuteError::Operation("its own"))
+    );
+    assert_eq!(
+        bulkhead
+            .with(Request::new().now())
+            .blocking_execute(|| bulkhead.with(Request::new().now()).blocking_execute(|| ()).is_err()),
+        Ok(true)
+    );
 }
 
 /// Threads and tasks together, some with a limit of zero; the counters add up at the end.
@@ -278,7 +286,7 @@ fn one_operation(bulkhead: &Bulkhead<StdClock>, running: &AtomicUsize, round: us
         1 => Request::new().within(Duration::from_micros(50)),
         _ => Request::new(),
     };
-    let ran = bulkhead.blocking_execute_with(request, || {
+    let ran = bulkhead.with(request).blocking_execute(|| {
         assert!(running.fetch_add(1, SeqCst) < 3, "over the limit");
         if round % 8 == 0 {
             thread::yield_now();
@@ -295,6 +303,6 @@ fn blocking_calls_and_tasks_share_the_slots() {
     let running = clone.blocking_slot().expect("free");
     assert!(bulkhead.try_slot().is_err() && clone.label() == "test");
     drop(running);
-    assert_eq!(clone.handle().status().totals.finished, 1);
+    assert_eq!(clone.status().totals.finished, 1);
     assert_eq!(format!("{clone:?}"), format!("{bulkhead:?}"));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bulklink::runtime::{Clock, Instant};
 use bulklink::testing::Executor;
-use bulklink::{Reason, Request, Reserve, Slot};
+use bulklink::{OwnedSlot, Reason, Request, Reserve};
 
 use crate::{Call, TestBulkhead, builder, executor, ms, reason, slot};
 
@@ -27,7 +27,7 @@ fn until(executor: &Executor, time: Duration) -> Request<Instant> {
 
 /// Spawns a call, and polls it once.
 fn call(executor: &mut Executor, bulkhead: &TestBulkhead, request: Request<Instant>) -> Call {
-    let call = executor.spawn(bulkhead.slot_owned_with(request));
+    let call = executor.spawn(bulkhead.with(request).slot());
     executor.run_until_idle();
     call
 }
@@ -62,7 +62,7 @@ fn a_wait_leaves_the_reserve_to_the_operation() {
 #[test]
 fn a_free_slot_is_granted_with_whatever_time_is_left() {
     let (executor, bulkhead) = setup(FIXED);
-    let slot = bulkhead.try_slot_with(until(&executor, ms(1))).expect("free");
+    let slot = bulkhead.with(until(&executor, ms(1))).try_slot().expect("free");
     assert_eq!(bulkhead.status().in_flight, 1);
     drop(slot);
     assert_eq!((bulkhead.status().in_flight, bulkhead.status().ended_late), (0, 0));
@@ -71,7 +71,7 @@ fn a_free_slot_is_granted_with_whatever_time_is_left() {
 #[test]
 fn a_past_deadline_expires_immediately_though_a_slot_is_free() {
     let (executor, bulkhead) = setup(FIXED);
-    let rejection = bulkhead.try_slot_with(until(&executor, ms(0))).expect_err("past");
+    let rejection = bulkhead.with(until(&executor, ms(0))).try_slot().expect_err("past");
     assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(ms(0))));
     assert_eq!(rejection.kept(), None);
 }
@@ -117,7 +117,7 @@ fn a_call_may_bring_its_own_reserve() {
     let request = until(&executor, ms(100)).leaving(ms(80));
     assert_eq!(wait_of(&mut executor, &bulkhead, request), ms(20));
     let (_, learning) = setup(Reserve::Learnt);
-    drop(learning.try_slot_with(until(&executor, ms(100)).leaving(ms(80))).expect("free"));
+    drop(learning.with(until(&executor, ms(100)).leaving(ms(80))).try_slot().expect("free"));
     assert_eq!(learning.status().reserve(), ms(0), "it is no example for other calls");
 }
 
@@ -135,7 +135,7 @@ fn until_an_operation_ends_a_quarter_of_each_calls_time_is_kept() {
 fn after<const N: usize>(holds: [u64; N]) -> (Executor, TestBulkhead) {
     let (executor, bulkhead) = setup(Reserve::Learnt);
     for hold in holds {
-        let slot = bulkhead.try_slot_with(until(&executor, ms(160))).expect("free");
+        let slot = bulkhead.with(until(&executor, ms(160))).try_slot().expect("free");
         executor.clock().advance(ms(hold));
         drop(slot);
     }
@@ -205,7 +205,7 @@ fn a_shorter_operation_reduces_the_reserve_by_little_if_its_call_has_waited() {
 fn quick_operations_reduce_the_reserve_by_an_eighth_of_the_time_they_took() {
     let (executor, bulkhead) = taught();
     for _ in 0..100 {
-        let slot = bulkhead.try_slot_with(until(&executor, ms(1))).expect("free");
+        let slot = bulkhead.with(until(&executor, ms(1))).try_slot().expect("free");
         executor.clock().advance(Duration::from_micros(8));
         drop(slot);
     }
@@ -221,7 +221,7 @@ fn operations_that_are_dropped_at_once_leave_the_reserve_as_it_is() {
         for _ in 0..500 {
             let request = until(&executor, ms(time));
             let own = bulkhead.clone();
-            let call = executor.spawn(async move { own.execute_with(request, pending::<()>()).await.is_ok() });
+            let call = executor.spawn(async move { own.with(request).execute(pending::<()>()).await.is_ok() });
             executor.run_until_idle();
             assert_eq!(bulkhead.status().in_flight, 1);
             call.cancel();
@@ -238,7 +238,7 @@ fn operations_that_are_dropped_at_once_leave_the_reserve_as_it_is() {
 fn a_call_with_much_time_teaches_nothing() {
     let (executor, bulkhead) = taught();
     for (time, hold) in [(641, 39), (10_000, 600), (600_000, 1), (600_000, 37_000)] {
-        let slot = bulkhead.try_slot_with(until(&executor, ms(time))).expect("free");
+        let slot = bulkhead.with(until(&executor, ms(time))).try_slot().expect("free");
         executor.clock().advance(ms(hold));
         drop(slot);
         assert_eq!(bulkhead.status().reserve(), ms(40), "after {hold} of {time} ms");
@@ -259,14 +259,14 @@ fn an_operation_that_took_nearly_all_its_time_by_itself_teaches_nothing() {
 fn a_late_call_is_counted_however_its_operation_ends() {
     let (executor, bulkhead) = setup(FIXED);
     let (clock, before) = (executor.clock(), bulkhead.status());
-    let late = |slot: Slot<'_>| {
+    let late = |slot: OwnedSlot| {
         clock.advance(ms(10));
         drop(slot);
     };
-    late(bulkhead.try_slot_with(until(&executor, ms(10))).expect("free"));
+    late(bulkhead.with(until(&executor, ms(10))).try_slot().expect("free"));
     let request = until(&executor, ms(10));
     let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _slot = bulkhead.try_slot_with(request).expect("free");
+        let _slot = bulkhead.with(request).try_slot().expect("free");
         clock.advance(ms(10));
         panic!("on purpose");
     }));
@@ -279,7 +279,7 @@ fn a_granted_call_that_is_cancelled_is_not_late() {
     let (executor, bulkhead) = setup(FIXED);
     let running = bulkhead.try_slot().expect("free");
     let request = until(&executor, ms(100));
-    let mut waiting = Box::pin(bulkhead.slot_with(request));
+    let mut waiting = Box::pin(bulkhead.with(request).slot());
     assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     drop(running);
     executor.clock().advance(ms(200));
@@ -292,7 +292,7 @@ fn a_granted_call_that_is_cancelled_is_not_late() {
 fn a_slot_of_a_call_with_a_deadline_knows_its_cost() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(5).waiting_room(1).build().expect("valid");
-    let first = bulkhead.try_slot_with(until(&executor, ms(9)).cost(3)).expect("free");
+    let first = bulkhead.with(until(&executor, ms(9)).cost(3)).try_slot().expect("free");
     let request = until(&executor, ms(9)).cost(4);
     let waiting = call(&mut executor, &bulkhead, request);
     assert_eq!((first.cost(), bulkhead.status().in_use), (3, 3));
@@ -312,7 +312,7 @@ fn calls_with_and_without_a_deadline_share_a_bulkhead() {
     drop([bulkhead.try_slot(), bulkhead.try_slot(), bulkhead.try_slot()]);
     for _ in 0..10 {
         let plain = bulkhead.try_slot().expect("free");
-        let whole = bulkhead.try_slot_with(until(&executor, ms(5))).expect("free");
+        let whole = bulkhead.with(until(&executor, ms(5))).try_slot().expect("free");
         let other = bulkhead.try_slot().expect("free");
         drop(plain);
         drop(whole);
@@ -352,14 +352,14 @@ fn a_rejection_says_only_what_was_kept() {
 fn a_rejected_call_teaches_nothing() {
     let (executor, bulkhead) = setup(Reserve::Learnt);
     let _running = bulkhead.try_slot().expect("free");
-    assert_eq!(bulkhead.try_slot_with(until(&executor, ms(1_000))).expect_err("full").reason(), Reason::Saturated);
+    assert_eq!(bulkhead.with(until(&executor, ms(1_000))).try_slot().expect_err("full").reason(), Reason::Saturated);
     assert_eq!(bulkhead.status().reserve(), ms(0));
 }
 
 #[test]
 fn a_call_with_a_far_deadline_takes_no_time_from_others() {
     let (mut executor, bulkhead) = setup(Reserve::Learnt);
-    let far = bulkhead.try_slot_with(until(&executor, ms(1 << 40))).expect("free");
+    let far = bulkhead.with(until(&executor, ms(1 << 40))).try_slot().expect("free");
     let request = until(&executor, ms(100));
     let waiting = call(&mut executor, &bulkhead, request);
     executor.advance(ms(74));

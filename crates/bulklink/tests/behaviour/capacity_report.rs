@@ -56,8 +56,8 @@ fn past_rejections_are_reported_after_the_pressure_is_gone() {
 fn a_head_that_does_not_fit_blocks_the_queue() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(10).waiting_room(1).wait_limit(ms(500)).build().expect("valid");
-    let _running = bulkhead.try_slot_with(Request::new().cost(8)).expect("free");
-    let _large = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
+    let _running = bulkhead.with(Request::new().cost(8)).try_slot().expect("free");
+    let _large = executor.spawn(bulkhead.with(Request::new().cost(3)).slot());
     executor.run_until_idle();
     assert_eq!(found(&bulkhead), [(FindingCode::WaitingRoomFull, Severity::Critical)]);
 }

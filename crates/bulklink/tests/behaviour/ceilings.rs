@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bulklink::config::Config;
 use bulklink::testing::Task;
-use bulklink::{Bulkhead, Ceiling, Partitions, Reason, Registry, Rejection, Request, Restriction};
+use bulklink::{Bulkhead, Ceiling, EventFilter, Partitions, Reason, Registry, Rejection, Request, Restriction};
 
 use crate::{Call, TestBulkhead, builder, bulkhead, call, executor, ms, reason, slot};
 
@@ -26,14 +26,14 @@ fn shown(restriction: Option<Restriction>) -> Option<(&'static str, usize)> {
 fn takes(bulkhead: &TestBulkhead) -> usize {
     let count = || std::iter::from_fn(|| bulkhead.try_slot().ok()).collect::<Vec<_>>().len();
     let counted = count();
-    assert_eq!((count(), bulkhead.free()), (counted, counted));
+    assert_eq!((count(), bulkhead.status().free()), (counted, counted));
     counted
 }
 
 #[test]
 fn ceilings_take_the_least() {
     let bulkhead = bulkhead(&executor(), 10, 0);
-    let [fleet, adaptive] = ["fleet", "adaptive"].map(|by| bulkhead.ceiling(by));
+    let [fleet, adaptive] = ["fleet", "adaptive"].map(|by| bulkhead.handle().ceiling(by));
     assert_eq!((takes(&bulkhead), fleet.units(), fleet.by()), (10, None, "fleet"));
     let all = |fleet: usize, adaptive| [("fleet", fleet), ("adaptive", adaptive)];
     for (of_fleet, of_adaptive, binding) in [
@@ -46,7 +46,7 @@ fn ceilings_take_the_least() {
     ] {
         fleet.set(of_fleet);
         adaptive.set(of_adaptive);
-        let listed: Vec<_> = bulkhead.ceilings().into_iter().filter_map(|one| shown(Some(one))).collect();
+        let listed: Vec<_> = bulkhead.handle().ceilings().into_iter().filter_map(|one| shown(Some(one))).collect();
         assert_eq!((fleet.units(), adaptive.units()), (Some(of_fleet), Some(of_adaptive)));
         assert_eq!(listed, all(of_fleet, of_adaptive));
         assert_eq!(shown(bulkhead.status().restriction), binding);
@@ -57,18 +57,18 @@ fn ceilings_take_the_least() {
     adaptive.lift();
     assert_eq!((adaptive.units(), takes(&bulkhead)), (None, 1));
     drop(fleet);
-    assert_eq!((takes(&bulkhead), bulkhead.ceilings()), (10, vec![]));
+    assert_eq!((takes(&bulkhead), bulkhead.handle().ceilings()), (10, vec![]));
 }
 
 #[test]
 fn several_of_one_name_are_apart() {
     let bulkhead = bulkhead(&executor(), 10, 0);
     let [first, second] = [3, 5].map(|units| {
-        let ceiling = bulkhead.ceiling("guard");
+        let ceiling = bulkhead.handle().ceiling("guard");
         ceiling.set(units);
         ceiling
     });
-    assert_eq!((takes(&bulkhead), bulkhead.ceilings().len()), (3, 2));
+    assert_eq!((takes(&bulkhead), bulkhead.handle().ceilings().len()), (3, 2));
     drop(first);
     assert_eq!((takes(&bulkhead), second.units()), (5, Some(5)));
     second.set(6);
@@ -79,10 +79,10 @@ fn several_of_one_name_are_apart() {
 fn zero_holds_all_calls_and_raising_it_admits_them_in_order() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 3, 5);
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     assert_eq!(ceiling.set(0), 0);
     let waiting = [(); 5].map(|()| call(&mut executor, &bulkhead));
-    assert_eq!((finished(&waiting), bulkhead.free()), ([false; 5], 0));
+    assert_eq!((finished(&waiting), bulkhead.status().free()), ([false; 5], 0));
     assert_eq!(ceiling.set(1), 1);
     executor.run_until_idle();
     assert_eq!(finished(&waiting), [true, false, false, false, false]);
@@ -106,12 +106,12 @@ fn zero_holds_all_calls_and_raising_it_admits_them_in_order() {
 fn a_slot_given_back_above_a_ceiling_admits_no_call() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 3, 1);
-    let running = [(); 3].map(|()| bulkhead.try_slot_owned().expect("free"));
-    let ceiling = bulkhead.ceiling("share");
+    let running = [(); 3].map(|()| bulkhead.owned().try_slot().expect("free"));
+    let ceiling = bulkhead.handle().ceiling("share");
     ceiling.set(2);
     let mut running = running.into_iter();
     drop(running.next());
-    assert_eq!((bulkhead.free(), bulkhead.try_slot().is_err()), (0, true));
+    assert_eq!((bulkhead.status().free(), bulkhead.try_slot().is_err()), (0, true));
     let waiting = call(&mut executor, &bulkhead);
     ceiling.set(1);
     drop(running.next());
@@ -126,11 +126,11 @@ fn a_slot_given_back_above_a_ceiling_admits_no_call() {
 fn a_cost_is_compared_with_the_capacity() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(10).waiting_room(5).build().expect("valid");
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     ceiling.set(3);
-    let ask = |cost| bulkhead.try_slot_with(Request::new().cost(cost)).map(drop).map_err(|no| no.reason());
+    let ask = |cost| bulkhead.with(Request::new().cost(cost)).try_slot().map(drop).map_err(|no| no.reason());
     assert_eq!([ask(3), ask(4), ask(11)], [Ok(()), Err(Reason::Saturated), Err(Reason::InvalidCost)]);
-    let heavy = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(4)));
+    let heavy = executor.spawn(bulkhead.with(Request::new().cost(4)).slot());
     let behind = call(&mut executor, &bulkhead);
     assert!(!heavy.is_finished() && !behind.is_finished(), "they wait until it is raised");
     assert_eq!(ceiling.set(4), 1);
@@ -142,13 +142,13 @@ fn a_cost_is_compared_with_the_capacity() {
 fn one_call_runs_alone_where_the_ceiling_allows_it() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(10).waiting_room(5).build().expect("valid");
-    let ceiling = bulkhead.ceiling("half-open");
+    let ceiling = bulkhead.handle().ceiling("half-open");
     ceiling.set_or_one_call(3);
-    let ask = |cost| bulkhead.try_slot_owned_with(Request::new().cost(cost));
+    let ask = |cost| bulkhead.with(Request::new().cost(cost)).try_slot();
     let alone = ask(10).expect("nothing runs");
     assert!(ask(1).is_err());
     let behind = [(); 2].map(|()| call(&mut executor, &bulkhead));
-    let heavy = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(4)));
+    let heavy = executor.spawn(bulkhead.with(Request::new().cost(4)).slot());
     let last = call(&mut executor, &bulkhead);
     drop(alone);
     executor.run_until_idle();
@@ -172,10 +172,10 @@ fn one_call_runs_alone_where_the_ceiling_allows_it() {
 fn a_lone_call_never_passes_a_strict_ceiling() {
     let executor = executor();
     let bulkhead = builder(&executor).capacity(10).build().expect("valid");
-    let [half_open, fleet] = ["half-open", "fleet"].map(|by| bulkhead.ceiling(by));
+    let [half_open, fleet] = ["half-open", "fleet"].map(|by| bulkhead.handle().ceiling(by));
     half_open.set_or_one_call(2);
     fleet.set(5);
-    let most = || (1..=10).rev().find(|&cost| bulkhead.try_slot_with(Request::new().cost(cost)).is_ok());
+    let most = || (1..=10).rev().find(|&cost| bulkhead.with(Request::new().cost(cost)).try_slot().is_ok());
     assert_eq!(most(), Some(5));
     fleet.set(1);
     assert_eq!(most(), Some(1), "the strict one is the least");
@@ -193,7 +193,7 @@ fn a_lone_call_never_passes_a_strict_ceiling() {
 fn resizing_and_reconfiguring_take_effect_beside_a_ceiling() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 10, 5);
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     ceiling.set(4);
     for (capacity, expected) in [(20, 4), (4, 4), (2, 2), (3, 3), (10, 4)] {
         assert_eq!(bulkhead.resize(capacity).expect("valid").admitted, 0);
@@ -210,7 +210,7 @@ fn resizing_and_reconfiguring_take_effect_beside_a_ceiling() {
     executor.run_until_idle();
     assert_eq!(finished(&calls), [true; 5]);
     drop(ceiling);
-    assert_eq!(bulkhead.free(), 4);
+    assert_eq!(bulkhead.status().free(), 4);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_configuration_that_is_applied_leaves_a_ceiling() {
     let bulkhead = bulkhead(&executor, 10, 5);
     let registry = Registry::new();
     registry.add(&bulkhead).expect("a new label");
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     ceiling.set(4);
     let mut config = Config::default();
     let section = config.bulkheads.entry("test".into()).or_default();
@@ -232,7 +232,7 @@ fn a_configuration_that_is_applied_leaves_a_ceiling() {
 fn a_pause_and_a_ceiling_both_hold() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 3, 5);
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     ceiling.set(1);
     bulkhead.pause();
     let waiting = [(); 3].map(|()| call(&mut executor, &bulkhead));
@@ -247,7 +247,7 @@ fn a_pause_and_a_ceiling_both_hold() {
     ceiling.set(0);
     bulkhead.pause();
     bulkhead.resume();
-    assert!(!bulkhead.is_paused() && bulkhead.free() == 0);
+    assert!(!bulkhead.status().is_paused && bulkhead.status().free() == 0);
     assert_eq!(bulkhead.try_slot().expect_err("none").restriction(), Some(Restriction::new(0, "share")));
 }
 
@@ -255,7 +255,7 @@ fn a_pause_and_a_ceiling_both_hold() {
 fn closing_lifts_all_ceilings() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 3, 5);
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     ceiling.set(0);
     let waiting = call(&mut executor, &bulkhead);
     bulkhead.close();
@@ -263,9 +263,9 @@ fn closing_lifts_all_ceilings() {
     assert_eq!(reason(&waiting), Reason::Closed);
     let rejection = bulkhead.try_slot().expect_err("closed");
     assert_eq!((rejection.reason(), rejection.restriction()), (Reason::Closed, None));
-    assert_eq!((ceiling.set(2), ceiling.units(), bulkhead.ceilings()), (0, None, vec![]));
+    assert_eq!((ceiling.set(2), ceiling.units(), bulkhead.handle().ceilings()), (0, None, vec![]));
     assert_eq!((bulkhead.status().restriction, effective(&bulkhead)), (None, 3));
-    let late = bulkhead.ceiling("late");
+    let late = bulkhead.handle().ceiling("late");
     assert_eq!((late.set(1), late.lift(), bulkhead.status().restriction), (0, 0, None));
 }
 
@@ -273,7 +273,7 @@ fn closing_lifts_all_ceilings() {
 fn nobody_can_say_when_a_ceiling_of_zero_ends() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(10).waiting_room(5).build().expect("valid");
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     let free = Some(Duration::ZERO);
     assert_eq!(bulkhead.estimated_wait(10), free);
     ceiling.set(0);
@@ -284,7 +284,7 @@ fn nobody_can_say_when_a_ceiling_of_zero_ends() {
     assert_eq!([3, 10, 11].map(|cost| bulkhead.estimated_wait(cost)), [free, free, None]);
     // 10 units in a second.
     drop({
-        let running = bulkhead.try_slot_with(Request::new().cost(10)).expect("alone");
+        let running = bulkhead.with(Request::new().cost(10)).try_slot().expect("alone");
         executor.advance(Duration::from_secs(1));
         running
     });
@@ -299,7 +299,7 @@ fn status_and_report_name_the_ceiling_that_binds() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 10, 0);
     let report = || bulkhead.status().capacity_report();
-    let [fleet, adaptive] = ["fleet", "adaptive"].map(|by| bulkhead.ceiling(by));
+    let [fleet, adaptive] = ["fleet", "adaptive"].map(|by| bulkhead.handle().ceiling(by));
     fleet.set(2);
     adaptive.set(5);
     assert_eq!(report().severity().as_str(), "ok", "a unit is free");
@@ -316,8 +316,8 @@ fn a_ceiling_outlives_its_bulkhead_and_does_not_keep_it() {
     let executor = executor();
     let (kept, watched) = (bulkhead(&executor, 2, 0), std::sync::Arc::new(()));
     let inside = std::sync::Arc::clone(&watched);
-    kept.add_event_handler(move |_| _ = &inside);
-    let ceiling = kept.ceiling("share");
+    kept.handle().add_event_handler(EventFilter::ALL, move |_| _ = &inside);
+    let ceiling = kept.handle().ceiling("share");
     ceiling.set(1);
     drop(kept);
     assert_eq!(std::sync::Arc::strong_count(&watched), 1, "the bulkhead is gone");
@@ -330,25 +330,25 @@ fn a_partition_has_ceilings_of_its_own() {
     let executor = executor();
     let tenants: Partitions<String, _> =
         Partitions::builder_on(executor.clock(), "tenants").parallelism(3).max_partitions(1).build().expect("valid");
-    drop(tenants.try_slot("ann"));
-    let ann = tenants.handle("ann").expect("it is kept");
+    drop(tenants.key("ann").try_slot());
+    let ann = tenants.partition("ann").expect("it is kept");
     let ceiling = ann.ceiling("share");
     ceiling.set(1);
-    let running = tenants.try_slot("ann").expect("free");
-    let rejection = tenants.try_slot("ann").expect_err("one may run");
+    let running = tenants.key("ann").try_slot().expect("free");
+    let rejection = tenants.key("ann").try_slot().expect_err("one may run");
     assert_eq!(shown(rejection.restriction()), Some(("share", 1)));
     drop((running, ann));
-    drop(tenants.try_slot("bob").expect("the only partition is made anew"));
+    drop(tenants.key("bob").try_slot().expect("the only partition is made anew"));
     assert_eq!((ceiling.units(), ceiling.set(0)), (None, 0));
-    let _all = [(); 3].map(|()| tenants.try_slot("ann").expect("a new partition has no ceiling"));
+    let _all = [(); 3].map(|()| tenants.key("ann").try_slot().expect("a new partition has no ceiling"));
 }
 
 #[test]
 fn a_ceiling_can_move_to_another_thread() {
     let bulkhead = bulkhead(&executor(), 2, 0);
-    let ceiling: Ceiling = bulkhead.ceiling("share");
+    let ceiling: Ceiling = bulkhead.handle().ceiling("share");
     thread::spawn(move || assert_eq!(ceiling.set(1), 0)).join().expect("no panic");
-    assert_eq!(bulkhead.free(), 2, "it was dropped there");
+    assert_eq!(bulkhead.status().free(), 2, "it was dropped there");
 }
 
 mod rejections {
@@ -374,7 +374,7 @@ mod rejections {
     fn both(bulkhead: &TestBulkhead) -> (Reason, Option<(&'static str, usize)>, [usize; 5]) {
         let before = bulkhead.status().totals.saturated;
         let by_word = bulkhead.try_slot().expect_err("the word");
-        let by_gate = bulkhead.try_slot_with(Request::new().cost(2)).expect_err("the gate");
+        let by_gate = bulkhead.with(Request::new().cost(2)).try_slot().expect_err("the gate");
         assert_eq!(told(&by_word), told(&by_gate));
         assert_eq!(bulkhead.status().totals.saturated, before + 2, "each is counted once");
         told(&by_word)
@@ -385,7 +385,7 @@ mod rejections {
         let mut executor = executor();
         for room in [0, 1] {
             let bulkhead = builder(&executor).capacity(10).waiting_room(room).build().expect("valid");
-            let [fleet, adaptive] = ["fleet", "adaptive"].map(|by| bulkhead.ceiling(by));
+            let [fleet, adaptive] = ["fleet", "adaptive"].map(|by| bulkhead.handle().ceiling(by));
             fleet.set(0);
             assert_eq!(both(&bulkhead), (Reason::Saturated, Some(("fleet", 0)), [0, 0, 10, 0, room]));
             fleet.set(2);
@@ -417,16 +417,16 @@ mod rejections {
     fn all_ways_to_call_say_the_same() {
         let mut executor = executor();
         let bulkhead = bulkhead(&executor, 10, 0);
-        let ceiling = bulkhead.ceiling("fleet");
+        let ceiling = bulkhead.handle().ceiling("fleet");
         ceiling.set(1);
         let _running = bulkhead.try_slot().expect("free");
         let mut rejections = vec![
             bulkhead.try_slot().map(drop).expect_err("full"),
-            bulkhead.try_slot_owned().map(drop).expect_err("full"),
+            bulkhead.owned().try_slot().map(drop).expect_err("full"),
             bulkhead.blocking_slot().map(drop).expect_err("no room"),
             call(&mut executor, &bulkhead).output().expect("rejected").map(drop).expect_err("no room"),
         ];
-        let now = executor.spawn(bulkhead.slot_owned_with(Request::new().now()));
+        let now = executor.spawn(bulkhead.with(Request::new().now()).slot());
         executor.run_until_idle();
         rejections.push(now.output().expect("rejected").map(drop).expect_err("full"));
         for rejection in &rejections {
@@ -444,7 +444,7 @@ mod rejections {
     fn a_call_that_has_waited_has_the_ceiling_at_its_end() {
         let mut executor = executor();
         let bulkhead = builder(&executor).parallelism(4).waiting_room(2).wait_limit(ms(50)).build().expect("valid");
-        let ceiling = bulkhead.ceiling("fleet");
+        let ceiling = bulkhead.handle().ceiling("fleet");
         ceiling.set(0);
         let expired = call(&mut executor, &bulkhead);
         executor.advance(ms(50));
@@ -459,7 +459,7 @@ mod rejections {
     #[test]
     fn a_ceiling_at_or_above_the_capacity_is_not_in_a_rejection() {
         let bulkhead = bulkhead(&executor(), 2, 0);
-        let ceiling = bulkhead.ceiling("fleet");
+        let ceiling = bulkhead.handle().ceiling("fleet");
         let _running = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
         for units in [2, 3, usize::MAX] {
             ceiling.set(units);
@@ -473,7 +473,7 @@ mod rejections {
         let bulkhead: Bulkhead<_> = bulkhead(&executor(), 2, 0);
         let seen = (0..300).map(|number| {
             let name: &'static str = format!("controller {number}").leak();
-            let ceiling = bulkhead.ceiling(name);
+            let ceiling = bulkhead.handle().ceiling(name);
             ceiling.set(0);
             assert_eq!(shown(bulkhead.status().restriction), Some((name, 0)));
             (name, bulkhead.try_slot().expect_err("none"))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::{Executor, FakeClock, FakeSleep};
-use bulklink::{Builder, Bulkhead, EventKind, Readiness, Reason, Request};
+use bulklink::{Builder, Bulkhead, EventFilter, EventKind, Readiness, Reason, Request};
 
 use crate::{Call, ms, recorder, slot};
 
@@ -55,7 +55,7 @@ fn setup() -> (Counted, Executor, Builder<Counted>) {
 
 /// Spawns a call that waits, and polls it once.
 fn call(executor: &mut Executor, bulkhead: &CountedBulkhead, request: Request<Instant>) -> Call {
-    let call = executor.spawn(bulkhead.slot_owned_with(request));
+    let call = executor.spawn(bulkhead.with(request).slot());
     executor.run_until_idle();
     call
 }
@@ -65,7 +65,7 @@ fn a_call_with_a_deadline_reads_the_clock_at_both_ends() {
     let (clock, _, builder) = setup();
     let bulkhead = builder.build().expect("valid");
     let request = Request::new().deadline(clock.0.now() + ms(10));
-    let (reads, slot) = clock.reads(|| bulkhead.try_slot_with(request).expect("free"));
+    let (reads, slot) = clock.reads(|| bulkhead.with(request).try_slot().expect("free"));
     assert_eq!(reads, 1);
     let (reads, ()) = clock.reads(|| drop(slot));
     assert_eq!(reads, 1);
@@ -77,7 +77,7 @@ fn the_clock_is_not_read_while_no_call_waits() {
     let bulkhead = builder.wait_limit(ms(10)).build().expect("valid");
     let (reads, ()) = clock.reads(|| {
         for _ in 0..3 {
-            let heavy = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
+            let heavy = bulkhead.with(Request::new().cost(2)).try_slot().expect("free");
             assert!(bulkhead.try_slot().is_err());
             drop(heavy);
             let both = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -97,7 +97,7 @@ fn a_watched_bulkhead_reads_no_clock_while_no_call_waits() {
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let readiness = Readiness::new(ms(10)).expect("valid");
     readiness.watch(&bulkhead);
-    let running = bulkhead.try_slot_owned_with(Request::new().cost(2)).expect("free");
+    let running = bulkhead.with(Request::new().cost(2)).try_slot().expect("free");
     let used = || bulkhead.try_slot().is_err() && readiness.is_ready();
     assert_eq!(clock.reads(used), (0, true));
     let (reads, waiting) = clock.reads(|| call(&mut executor, &bulkhead, Request::new()));
@@ -129,7 +129,7 @@ fn the_clock_is_read_once_for_a_deadline() {
     let (clock, _executor, builder) = setup();
     let bulkhead = builder.build().expect("valid");
     let request = Request::new().before(clock.0.now() + ms(5));
-    assert_eq!(clock.reads(|| drop(bulkhead.try_slot_with(request).expect("in time"))).0, 1);
+    assert_eq!(clock.reads(|| drop(bulkhead.with(request).try_slot().expect("in time"))).0, 1);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn events_show_unmeasured_waits_as_zero() {
     let bulkhead = builder.measure_waits(false).build().expect("valid");
     let [one, _other] = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
     let (seen, handler) = recorder(|event| (event.kind, event.waited(), event.at()));
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     let begun = clock.0.now();
     let waiting = [(); 2].map(|()| call(&mut executor, &bulkhead, Request::new()));
     clock.0.advance(ms(10));

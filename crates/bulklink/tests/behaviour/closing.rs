@@ -48,7 +48,7 @@ fn waiting_for_the_drain_ends_with_the_last_operation() {
     let mut running = vec![slot(&call(&mut executor, &bulkhead)), slot(&call(&mut executor, &bulkhead))];
     let watching = [(); 3].map(|()| {
         let bulkhead = bulkhead.clone();
-        executor.spawn(async move { bulkhead.closed().await })
+        executor.spawn(async move { bulkhead.handle().closed().await })
     });
     executor.run_until_idle();
     watching[0].cancel();
@@ -87,20 +87,20 @@ fn a_granted_future_delays_the_drain_until_polled_or_dropped() {
     for dropped in [true, false] {
         let bulkhead = bulkhead(&executor, 1, 1);
         let running = bulkhead.try_slot().expect("free");
-        let mut granted = bulkhead.slot_owned();
+        let mut granted = bulkhead.owned().slot();
         assert!(Pin::new(&mut granted).poll(&mut context).is_pending());
         drop(running);
         let mut closing = pin!(bulkhead.close_and_wait());
         assert_eq!(bulkhead.status().in_flight, 1, "the future was granted the slot");
         assert!(closing.as_mut().poll(&mut context).is_pending());
-        assert!(!bulkhead.blocking_closed_within(ms(0)));
+        assert!(!bulkhead.handle().closed().block_for(ms(0)));
         if dropped {
             drop(granted);
         } else {
             drop(Pin::new(&mut granted).poll(&mut context));
         }
         assert!(closing.as_mut().poll(&mut context).is_ready());
-        assert!(bulkhead.blocking_closed_within(ms(0)));
+        assert!(bulkhead.handle().closed().block_for(ms(0)));
     }
 }
 
@@ -130,7 +130,7 @@ fn a_slot_abandoned_after_closing_drains_it_too() {
     let waiting = call(&mut executor, &bulkhead);
     let watching = executor.spawn({
         let bulkhead = bulkhead.clone();
-        async move { bulkhead.closed().await }
+        async move { bulkhead.handle().closed().await }
     });
     executor.run_until_idle();
     drop(running);

@@ -31,7 +31,7 @@ fn each_outcome_has_a_counter_of_its_own() {
     assert_eq!(count(|totals| totals.queued), 1);
     drop(call(&mut executor, &bulkhead));
     assert_eq!(count(|totals| totals.saturated), 1);
-    drop(bulkhead.try_slot_with(Request::new().before(Instant::EPOCH)));
+    drop(bulkhead.with(Request::new().before(Instant::EPOCH)).try_slot());
     assert_eq!(count(|totals| totals.expired_before_queue), 1);
     executor.advance(ms(50));
     assert_eq!((waiting.is_finished(), count(|totals| totals.expired)), (true, 1));
@@ -104,8 +104,8 @@ fn with_weights_units_are_counted_besides_operations() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(5).waiting_room(5).build().expect("valid");
     let two = Request::new().cost(2);
-    let running = bulkhead.try_slot_with(Request::new().cost(5)).expect("free");
-    let [served, abandoned] = [(); 2].map(|()| executor.spawn(bulkhead.slot_owned_with(two)));
+    let running = bulkhead.with(Request::new().cost(5)).try_slot().expect("free");
+    let [served, abandoned] = [(); 2].map(|()| executor.spawn(bulkhead.with(two).slot()));
     executor.run_until_idle();
     let before = bulkhead.status();
     assert_eq!((before.in_use, before.waiting, before.waiting_units), (5, 2, 4));

@@ -46,7 +46,7 @@ fn the_strictest_limit_wins() {
         (Request::new().within(ms(30)).before(now + ms(40)), ms(30)),
         (Request::new().within(Duration::MAX).before(Instant::FAR_FUTURE), ms(100)),
     ];
-    let calls = cases.map(|(request, limit)| (executor.spawn(bulkhead.slot_owned_with(request)), limit));
+    let calls = cases.map(|(request, limit)| (executor.spawn(bulkhead.with(request).slot()), limit));
     executor.advance(ms(1000));
     for (call, limit) in calls {
         let rejection = call.output().expect("the limit has passed").expect_err("too late");
@@ -60,13 +60,13 @@ fn a_past_deadline_expires_immediately_even_with_a_free_slot() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let now = executor.clock().now();
     for past in [now, now.saturating_sub(ms(5)), Instant::EPOCH] {
-        let rejection = bulkhead.try_slot_with(Request::new().before(past)).expect_err("past");
+        let rejection = bulkhead.with(Request::new().before(past)).try_slot().expect_err("past");
         assert_eq!((rejection.reason(), rejection.limit()), (Reason::Expired, Some(Duration::ZERO)));
         let text = rejection.to_string();
         assert!(text.starts_with("bulkhead test: expired, as its deadline had passed or its wait limit is zero ("));
     }
     assert_eq!(bulkhead.status().totals.expired_before_queue, 3);
-    drop(bulkhead.try_slot_with(Request::new().before(now + ms(1))).expect("just in time"));
+    drop(bulkhead.with(Request::new().before(now + ms(1))).try_slot().expect("just in time"));
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn a_limit_of_zero_admits_immediately_or_expires() {
     for waiting_room in [0, 5] {
         let bulkhead = bulkhead(&executor, 1, waiting_room);
         let request = Request::new().within(Duration::ZERO);
-        let first = executor.spawn(bulkhead.slot_owned_with(request));
+        let first = executor.spawn(bulkhead.with(request).slot());
         executor.run_until_idle();
         let _running = slot(&first);
-        let second = executor.spawn(bulkhead.slot_owned_with(request));
+        let second = executor.spawn(bulkhead.with(request).slot());
         executor.run_until_idle();
         let rejection = second.output().expect("immediately").expect_err("no slot is free");
         assert_eq!(rejection.reason(), Reason::Expired);
@@ -119,7 +119,7 @@ fn an_admitted_operation_is_never_cancelled_by_its_deadline() {
     let clock = executor.clock();
     let task = executor.spawn({
         let request = Request::new().before(clock.now() + ms(5));
-        async move { bulkhead.execute_with(request, clock.sleep(ms(1000))).await }
+        async move { bulkhead.with(request).execute(clock.sleep(ms(1000))).await }
     });
     executor.advance(ms(1000));
     assert_eq!(task.output(), Some(Ok(())));
@@ -162,7 +162,7 @@ fn the_clock_and_not_the_timer_expires_a_waiter() {
         let bulkhead =
             Bulkhead::builder_on(runtime.clone(), "test").parallelism(1).waiting_room(1).build().expect("valid");
         let _running = bulkhead.try_slot().expect("free");
-        let mut waiting = pin!(bulkhead.slot_with(Request::new().within(Duration::from_nanos(10))));
+        let mut waiting = pin!(bulkhead.within(Duration::from_nanos(10)).slot());
         let mut context = Context::from_waker(Waker::noop());
         assert!(waiting.as_mut().poll(&mut context).is_pending());
         assert!(waiting.as_mut().poll(&mut context).is_pending());

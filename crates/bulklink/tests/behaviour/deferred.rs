@@ -46,9 +46,9 @@ impl Closing {
 fn what_a_handler_leaves_is_delivered_without_those_of_others() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 900);
-    let _running = bulkhead.try_slot_owned().expect("free");
+    let _running = bulkhead.owned().try_slot().expect("free");
     let inside = bulkhead.clone();
-    bulkhead.add_event_handler(move |event| {
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| {
         count(event);
         if event.number % 50 == 0 {
             rejected(&inside, 1);
@@ -69,13 +69,13 @@ fn a_call_has_one_share_for_all_that_its_handlers_call() {
     let first = bulkhead(&executor, 1, 0);
     let others: Vec<_> = (0..OTHERS).map(|_| bulkhead(&executor, 1, 90)).collect();
     let running: Vec<_> =
-        others.iter().chain([&first]).map(|bulkhead| bulkhead.try_slot_owned().expect("free")).collect();
+        others.iter().chain([&first]).map(|bulkhead| bulkhead.owned().try_slot().expect("free")).collect();
     for other in &others {
-        other.add_event_handler(count);
+        other.handle().add_event_handler(EventFilter::ALL, count);
     }
     let closings: Vec<_> = others.iter().map(|other| closing(other, 90)).collect();
     let inside = others.clone();
-    first.add_event_handler(move |_| inside.iter().for_each(|other| rejected(other, 1)));
+    first.handle().add_event_handler(EventFilter::ALL, move |_| inside.iter().for_each(|other| rejected(other, 1)));
     DELIVERED.set(0);
     rejected(&first, 1);
     let delivered = DELIVERED.get();
@@ -89,8 +89,8 @@ fn a_call_has_one_share_for_all_that_its_handlers_call() {
 fn a_call_wakes_no_waiter_of_another_call() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 40);
-    let _running = bulkhead.try_slot_owned().expect("free");
-    bulkhead.add_event_handler(count);
+    let _running = bulkhead.owned().try_slot().expect("free");
+    bulkhead.handle().add_event_handler(EventFilter::ALL, count);
     let (woken, (stop, code)) = (Arc::new(Mutex::new(vec![])), stop());
     let log = Arc::clone(&woken);
     let notes = waker(move || {
@@ -122,14 +122,14 @@ fn many_bulkheads_that_end_in_a_handler_use_no_stack() {
     let deep = thread::Builder::new().stack_size(512 * 1024).spawn(|| {
         let executor = executor();
         let [log, first] = [bulkhead(&executor, 1, 0), bulkhead(&executor, 1, 0)];
-        let _running = [&log, &first].map(|bulkhead| bulkhead.try_slot_owned().expect("free"));
-        log.add_event_handler(count);
+        let _running = [&log, &first].map(|bulkhead| bulkhead.owned().try_slot().expect("free"));
+        log.handle().add_event_handler(EventFilter::ALL, count);
         let (noted, clock) = (log.clone(), executor.clock());
-        first.add_event_handler(move |_| {
+        first.handle().add_event_handler(EventFilter::ALL, move |_| {
             for _ in 0..5_000 {
                 let short = Bulkhead::builder_on(clock.clone(), "short").parallelism(1).build().expect("valid");
                 let end = Calls(noted.clone());
-                short.add_event_handler(move |_| _ = &end);
+                short.handle().add_event_handler(EventFilter::ALL, move |_| _ = &end);
                 drop(short.try_slot().expect("free"));
             }
         });
@@ -150,12 +150,12 @@ fn a_call_at_the_end_of_a_thread_leaves_no_event_behind() {
     thread_local! { static HELD: RefCell<Option<AtExit>> = const { RefCell::new(None) } }
     let executor = executor();
     let [first, other] = [bulkhead(&executor, 1, 0), bulkhead(&executor, 1, 0)];
-    let _running = [&first, &other].map(|bulkhead| bulkhead.try_slot_owned().expect("free"));
+    let _running = [&first, &other].map(|bulkhead| bulkhead.owned().try_slot().expect("free"));
     let delivered = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&delivered);
-    other.add_event_handler(move |_| _ = counted.fetch_add(1, SeqCst));
+    other.handle().add_event_handler(EventFilter::ALL, move |_| _ = counted.fetch_add(1, SeqCst));
     let inside = other.clone();
-    first.add_event_handler(move |_| rejected(&inside, 1));
+    first.handle().add_event_handler(EventFilter::ALL, move |_| rejected(&inside, 1));
     let on_the_thread = first.clone();
     let ended = thread::spawn(move || {
         HELD.set(Some(AtExit(on_the_thread.clone())));
@@ -169,11 +169,11 @@ fn a_call_at_the_end_of_a_thread_leaves_no_event_behind() {
 fn channels_of_all_partitions_are_filled_before_any_handler_is_called() {
     let builder = Partitions::builder_on(FakeClock::new(), "test").parallelism(1).max_partitions(2);
     let partitions: Partitions<u64, _> = builder.build().expect("valid");
-    let running = [0, 1].map(|key| partitions.try_slot(&key).expect("free"));
-    let events = Arc::new(Mutex::new(partitions.subscribe(100).expect("valid")));
+    let running = [0, 1].map(|key| partitions.key(&key).try_slot().expect("free"));
+    let events = Arc::new(Mutex::new(partitions.handle().subscribe(EventFilter::ALL, 100).expect("valid")));
     let (received, seen) = (Arc::clone(&events), Arc::new(Mutex::new(vec![])));
     let log = Arc::clone(&seen);
-    partitions.add_event_handler(move |_| {
+    partitions.handle().add_event_handler(EventFilter::ALL, move |_| {
         let mut events = received.lock().expect("no panic");
         log.lock().expect("no panic").push(std::iter::from_fn(|| events.try_recv().ok()).count());
     });
@@ -188,13 +188,13 @@ fn channels_of_all_partitions_are_filled_before_any_handler_is_called() {
 fn a_call_waits_only_for_those_of_its_events_that_handlers_get() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
-    let _running = bulkhead.try_slot_owned().expect("free");
+    let _running = bulkhead.owned().try_slot().expect("free");
     let waiting = queued(&bulkhead, Waker::noop());
-    let mut events = bulkhead.subscribe(1_000).expect("valid");
+    let mut events = bulkhead.handle().subscribe(EventFilter::ALL, 1_000).expect("valid");
     let ((called, calls), (turns, turn)) = (mpsc::channel(), mpsc::channel::<()>());
     let turn = Mutex::new(turn);
     let filter = EventFilter::CHANGES.or(EventFilter::REJECTIONS);
-    bulkhead.add_event_handler_for(filter, move |event| {
+    bulkhead.handle().add_event_handler(filter, move |event| {
         let _ = called.send(event.kind);
         let _ = turn.lock().expect("no panic").recv_timeout(LONG);
     });

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bulklink::runtime::{Clock, Instant, Timer};
 use bulklink::testing::{FakeClock, FakeSleep};
-use bulklink::{Bulkhead, Event, EventKind, OwnedSlotFuture, Request};
+use bulklink::{Bulkhead, Event, EventFilter, EventKind, OwnedSlotFuture};
 
 use crate::{TestBulkhead, bulkhead, executor, ms};
 
@@ -40,7 +40,7 @@ type Call = Pin<Box<OwnedSlotFuture<FakeClock>>>;
 fn queued(bulkhead: &TestBulkhead, calls: usize, log: &Log) -> Vec<Call> {
     let waker = Waker::from(Arc::new(Logs(Arc::clone(log))));
     let call = |_| {
-        let mut call = Box::pin(bulkhead.slot_owned_with(Request::new().within(ms(300))));
+        let mut call = Box::pin(bulkhead.within(ms(300)).slot());
         assert!(call.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         call
     };
@@ -60,10 +60,10 @@ fn settled_by(cause: impl FnOnce(&TestBulkhead, &FakeClock)) -> Vec<Step> {
     let calls = queued(&bulkhead, CALLS, &log);
     let inside = Arc::clone(&log);
     let handler = move |event: &Event| inside.lock().expect("no panic").push(Step::Delivered(event.kind));
-    let added = bulkhead.add_event_handler(handler);
+    let added = bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     cause(&bulkhead, &executor.clock());
     let steps = std::mem::take(&mut *log.lock().expect("no panic"));
-    bulkhead.remove_event_handler(added);
+    bulkhead.handle().remove_event_handler(added);
     drop((calls, running));
     steps
 }
@@ -106,19 +106,19 @@ fn events_caused_by_a_waker_are_delivered_after_all_wakers() {
     let waker = Waker::from(Arc::new(Looks(bulkhead.clone(), Arc::clone(&log))));
     let _calls: Vec<_> = (0..CALLS)
         .map(|_| {
-            let mut call = Box::pin(bulkhead.slot_owned());
+            let mut call = Box::pin(bulkhead.owned().slot());
             assert!(call.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
             call
         })
         .collect();
     let inside = Arc::clone(&log);
     let handler = move |event: &Event| inside.lock().expect("no panic").push(Step::Delivered(event.kind));
-    let added = bulkhead.add_event_handler(handler);
+    let added = bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     bulkhead.close();
     let steps = std::mem::take(&mut *log.lock().expect("no panic"));
     assert_eq!(steps[..CALLS], [Step::Woken].repeat(CALLS));
     assert_eq!(steps.len(), CALLS + 1 + CALLS + CALLS, "closed, each waiter, and each new call");
-    bulkhead.remove_event_handler(added);
+    bulkhead.handle().remove_event_handler(added);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_handler_that_a_waker_adds_is_called_after_all_wakers() {
             let log = Arc::clone(&self.1);
             log.lock().expect("no panic").push(Step::Woken);
             let handler = move |event: &Event| log.lock().expect("no panic").push(Step::Delivered(event.kind));
-            self.0.add_event_handler(handler);
+            self.0.handle().add_event_handler(EventFilter::ALL, handler);
             drop(self.0.try_slot());
         }
     }
@@ -155,16 +155,16 @@ fn a_handler_that_a_waker_adds_is_called_after_all_wakers() {
 fn an_event_does_not_change_after_it_was_delivered() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let (clock, mut events) = (executor.clock(), bulkhead.subscribe(2).expect("valid"));
+    let (clock, mut events) = (executor.clock(), bulkhead.handle().subscribe(EventFilter::ALL, 2).expect("valid"));
     let handler = move |event: &Event| {
         let first = event.clone();
         clock.advance(ms(1));
         assert!(first == *event && first.at() < event.at());
     };
-    bulkhead.add_event_handler(handler);
-    let mut later = bulkhead.subscribe(2).expect("valid");
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
+    let mut later = bulkhead.handle().subscribe(EventFilter::ALL, 2).expect("valid");
     drop(bulkhead.try_slot());
-    assert_eq!((events.try_recv(), bulkhead.handler_panics()), (later.try_recv(), 0));
+    assert_eq!((events.try_recv(), bulkhead.status().handler_panics), (later.try_recv(), 0));
 }
 
 /// A handler that blocks in its first call until the test lets it go on.
@@ -195,10 +195,10 @@ fn blocking() -> Blocking {
 fn another_thread_runs_no_handler_during_a_delivery() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 2, 40);
-    let running = [(); 2].map(|()| bulkhead.try_slot_owned().expect("free"));
+    let running = [(); 2].map(|()| bulkhead.owned().try_slot().expect("free"));
     let calls = queued(&bulkhead, 40, &Log::default());
     let Blocking { handler, blocked, go_on, ran } = blocking();
-    bulkhead.add_event_handler(move |event| handler(event));
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| handler(event));
     let closing = thread::spawn({
         let bulkhead = bulkhead.clone();
         move || bulkhead.close()
@@ -231,10 +231,10 @@ fn events_caused_by_a_handler_are_delivered_afterwards_without_recursion() {
             }
             depth.fetch_sub(1, SeqCst);
         };
-        let added = bulkhead.add_event_handler(handler);
+        let added = bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
         drop(bulkhead.try_slot().expect("free"));
-        assert!(bulkhead.remove_event_handler(added));
-        (bulkhead.status().totals.finished, bulkhead.handler_panics())
+        assert!(bulkhead.handle().remove_event_handler(added));
+        (bulkhead.status().totals.finished, bulkhead.status().handler_panics)
     });
     let outcome = deep.expect("a thread").join().expect("no panic");
     assert_eq!(outcome, (ROUNDS as u64 + 1, 0));
@@ -246,13 +246,13 @@ fn a_handler_removed_during_a_delivery_is_dropped_after_it() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let Blocking { handler, blocked, go_on, ran } = blocking();
     let weak = Arc::downgrade(&handler);
-    let added = bulkhead.add_event_handler(move |event| handler(event));
+    let added = bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| handler(event));
     let delivering = thread::spawn({
         let bulkhead = bulkhead.clone();
         move || drop(bulkhead.try_slot())
     });
     blocked.recv_timeout(LONG).expect("the handler is called");
-    assert!(bulkhead.remove_event_handler(added));
+    assert!(bulkhead.handle().remove_event_handler(added));
     drop(bulkhead.try_slot());
     assert!(weak.upgrade().is_some(), "the handler runs");
     go_on.send(()).expect("the handler goes on");
@@ -301,14 +301,14 @@ fn an_event_reads_the_clock_only_on_demand() {
         log.lock().expect("no panic").push((event.number, at));
     };
     let counts = move |_: &Event| _ = count.fetch_add(1, SeqCst);
-    bulkhead.add_event_handler(counts);
-    bulkhead.add_event_handler(reads);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, counts);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, reads);
     let slot = bulkhead.try_slot().expect("free");
-    assert_eq!((calls.load(SeqCst), bulkhead.handler_panics()), (1, 1));
+    assert_eq!((calls.load(SeqCst), bulkhead.status().handler_panics), (1, 1));
     clock.clock.advance(ms(3));
     clock.good.store(1, SeqCst);
     drop(slot);
-    assert_eq!((calls.load(SeqCst), bulkhead.handler_panics()), (2, 1));
+    assert_eq!((calls.load(SeqCst), bulkhead.status().handler_panics), (2, 1));
     assert_eq!(*timed.lock().expect("no panic"), [(2, clock.clock.now())]);
 }
 
@@ -331,7 +331,7 @@ fn most_delivered_in_a_storm(bulkhead: &TestBulkhead, beside: impl FnOnce()) -> 
     const CALLS: usize = 2_000;
     let numbers = Arc::new(Mutex::new(vec![]));
     let log = Arc::clone(&numbers);
-    let added = bulkhead.add_event_handler(move |event| {
+    let added = bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| {
         DELIVERED.set(DELIVERED.get() + 1);
         log.lock().expect("no panic").push(event.number);
         // Other threads add events meanwhile.
@@ -342,7 +342,7 @@ fn most_delivered_in_a_storm(bulkhead: &TestBulkhead, beside: impl FnOnce()) -> 
         beside();
         threads.map(|thread| thread.join().expect("no panic")).into_iter().max().expect("a thread")
     });
-    assert!(bulkhead.remove_event_handler(added));
+    assert!(bulkhead.handle().remove_event_handler(added));
     let numbers = std::mem::take(&mut *numbers.lock().expect("no panic"));
     (most, numbers)
 }
@@ -354,7 +354,8 @@ fn a_call_delivers_at_most_64_events_of_others() {
     let _running = bulkhead.try_slot().expect("free");
     // Alone, and beside channels, which want the time of each event.
     for channels in 0..2 {
-        let receivers: Vec<_> = (0..channels).map(|_| bulkhead.subscribe(100_000).expect("valid")).collect();
+        let receivers: Vec<_> =
+            (0..channels).map(|_| bulkhead.handle().subscribe(EventFilter::ALL, 100_000).expect("valid")).collect();
         let (most, numbers) = most_delivered_in_a_storm(&bulkhead, || ());
         assert!((2..=1 + 64).contains(&most), "{most}");
         assert!(numbers.iter().copied().eq(numbers[0]..numbers[0] + 8_000), "each once, in order");
@@ -364,7 +365,7 @@ fn a_call_delivers_at_most_64_events_of_others() {
             assert!(received.is_sorted_by_key(Event::at), "time stands still or goes on");
         }
     }
-    assert_eq!(bulkhead.dropped_events(), 0);
+    assert_eq!(bulkhead.status().dropped_events, 0);
 }
 
 #[test]
@@ -374,11 +375,11 @@ fn calls_in_handlers_of_another_bulkhead_add_no_work_without_a_bound() {
     let _running = [&bulkhead, &other].map(|bulkhead| bulkhead.try_slot().expect("free"));
     let inside = bulkhead.clone();
     let nested = move |_: &Event| assert!(inside.try_slot().is_err());
-    other.add_event_handler(nested);
+    other.handle().add_event_handler(EventFilter::ALL, nested);
     let (most, numbers) = most_delivered_in_a_storm(&bulkhead, || (0..4_000).for_each(|_| drop(other.try_slot())));
     assert!((2..=1 + 64).contains(&most), "{most}");
     assert!(numbers.is_sorted(), "in order");
-    assert_eq!(numbers.len() + bulkhead.dropped_events(), 12_000, "each is delivered or counted");
+    assert_eq!(numbers.len() + bulkhead.status().dropped_events, 12_000, "each is delivered or counted");
 }
 
 #[test]
@@ -387,7 +388,7 @@ fn where_events_wait_for_a_handler_calls_wait_too_and_one_takes_over() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let _running = bulkhead.try_slot().expect("free");
     let Blocking { handler, blocked, go_on, ran } = blocking();
-    bulkhead.add_event_handler(move |event| handler(event));
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| handler(event));
     let rejected = |calls: usize| {
         let bulkhead = bulkhead.clone();
         thread::spawn(move || (0..calls).for_each(|_| assert!(bulkhead.try_slot().is_err())))
@@ -420,8 +421,8 @@ fn a_channel_is_filled_while_a_handler_is_slow() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let Blocking { handler, blocked, go_on, .. } = blocking();
-    bulkhead.add_event_handler(move |event| handler(event));
-    let mut events = bulkhead.subscribe(100).expect("valid");
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| handler(event));
+    let mut events = bulkhead.handle().subscribe(EventFilter::ALL, 100).expect("valid");
     let slow = thread::spawn({
         let bulkhead = bulkhead.clone();
         move || drop(bulkhead.try_slot())
@@ -444,7 +445,7 @@ fn a_call_in_a_handler_never_waits_and_its_events_are_bounded() {
     let (inside, left, numbers) = (bulkhead.clone(), AtomicUsize::new(CALLS), Arc::new(Mutex::new(vec![])));
     let log = Arc::clone(&numbers);
     // Twice as many events as are delivered.
-    let added = bulkhead.add_event_handler(move |event| {
+    let added = bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| {
         log.lock().expect("no panic").push(event.number);
         for _ in 0..2 {
             if left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
@@ -453,9 +454,9 @@ fn a_call_in_a_handler_never_waits_and_its_events_are_bounded() {
         }
     });
     assert!(bulkhead.try_slot().is_err());
-    assert!(bulkhead.remove_event_handler(added));
-    let (delivered, dropped) = (numbers.lock().expect("no panic").len(), bulkhead.dropped_events());
-    assert_eq!((delivered + dropped, bulkhead.handler_panics()), (CALLS + 1, 0), "each is delivered or counted");
+    assert!(bulkhead.handle().remove_event_handler(added));
+    let (delivered, dropped) = (numbers.lock().expect("no panic").len(), bulkhead.status().dropped_events);
+    assert_eq!((delivered + dropped, bulkhead.status().handler_panics), (CALLS + 1, 0), "each is delivered or counted");
     // One more is queued for each that is delivered, until the queue is full; then one in two is
     // dropped, and at the end all that is queued is delivered.
     assert!((CALLS / 2 + 1_000..CALLS / 2 + 1_050).contains(&delivered), "{delivered}");
@@ -469,7 +470,7 @@ fn threads_that_deliver_do_not_wait_for_each_other() {
     let budget = Arc::new(AtomicUsize::new(10_000));
     for (bulkhead, other) in [(0, 1), (1, 0)] {
         let (other, budget) = (bulkheads[other].clone(), Arc::clone(&budget));
-        bulkheads[bulkhead].add_event_handler(move |_| {
+        bulkheads[bulkhead].handle().add_event_handler(EventFilter::ALL, move |_| {
             if budget.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
                 drop(other.try_slot());
             }
@@ -486,5 +487,5 @@ fn threads_that_deliver_do_not_wait_for_each_other() {
     for _ in 0..4 {
         ends.recv_timeout(LONG).expect("no thread waits for ever");
     }
-    assert_eq!(bulkheads.map(|bulkhead| bulkhead.handler_panics()), [0, 0]);
+    assert_eq!(bulkheads.map(|bulkhead| bulkhead.status().handler_panics), [0, 0]);
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bulklink::runtime::{Clock, Driver, DriverHome, Instant, Timer, TimerError};
 use bulklink::testing::{Executor, FakeClock, FakeSleep};
-use bulklink::{Bulkhead, OwnedSlotFuture, Partitions, Reason, Request};
+use bulklink::{Bulkhead, OwnedSlotFuture, Partitions, Reason};
 
 use crate::{CountingWaker, ms};
 
@@ -139,7 +139,7 @@ fn queued(bulkhead: &Bulkhead<Background>, limit: Duration) -> Call {
 }
 
 fn queued_with(bulkhead: &Bulkhead<Background>, limit: Duration, waker: &Waker) -> Call {
-    let mut call = Box::pin(bulkhead.slot_owned_with(Request::new().within(limit)));
+    let mut call = Box::pin(bulkhead.within(limit).slot());
     assert!(call.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
     call
 }
@@ -237,7 +237,7 @@ fn a_call_whose_driver_is_gone_gets_a_new_one() {
 #[test]
 fn a_wait_without_a_limit_needs_no_driver() {
     let (background, _, bulkhead) = setup();
-    let (mut call, limited) = (Box::pin(bulkhead.slot_owned()), bulkhead.try_slot_with(Request::new().within(ms(9))));
+    let (mut call, limited) = (Box::pin(bulkhead.owned().slot()), bulkhead.within(ms(9)).try_slot());
     for _ in 0..2 {
         assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     }
@@ -249,7 +249,7 @@ fn a_wait_without_a_limit_needs_no_driver() {
 fn without_a_driver_each_call_has_its_own_timer() {
     let background = Background { refuses: Some(|| {}), ..Background::default() };
     let (bulkhead, mut executor) = (background.taken(9), Executor::new(background.clock.clone()));
-    let calls = [ms(10), ms(20)].map(|limit| executor.spawn(bulkhead.slot_owned_with(Request::new().within(limit))));
+    let calls = [ms(10), ms(20)].map(|limit| executor.spawn(bulkhead.within(limit).slot()));
     executor.advance(ms(20));
     let reasons = calls.map(|call| call.output().expect("it is late").expect_err("too late").reason());
     assert_eq!(reasons, [Reason::Expired; 2]);
@@ -310,12 +310,12 @@ fn a_driver_ends_when_its_partition_becomes_idle() {
     let builder = Partitions::builder_on(background.clone(), "tenants").parallelism(1).waiting_room(9);
     let tenants: Partitions<u64, _> = builder.max_partitions(9).build().expect("valid");
     let queued = |tenant: u64| {
-        let mut call = Box::pin(tenants.slot_with(&tenant, Request::new().within(ms(100))));
+        let mut call = Box::pin(tenants.key(&tenant).within(ms(100)).slot());
         assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         call
     };
     for settled in [false, true] {
-        let running = tenants.try_slot(&1).expect("free");
+        let running = tenants.key(&1).try_slot().expect("free");
         let calls = [queued(1), queued(1)];
         if settled {
             background.advance(&mut executor, ms(1));
@@ -328,14 +328,14 @@ fn a_driver_ends_when_its_partition_becomes_idle() {
         assert_eq!(executor.clock().next_timer(), None, "the partition is idle");
     }
     // A call that arrives before the driver has ended still uses it.
-    let running = tenants.try_slot(&1).expect("free");
+    let running = tenants.key(&1).try_slot().expect("free");
     drop(queued(1));
     background.advance(&mut executor, ms(1));
     drop(running);
-    let running = tenants.try_slot(&1).expect("free");
+    let running = tenants.key(&1).try_slot().expect("free");
     let late = queued(1);
     background.advance(&mut executor, ms(100));
-    assert_eq!(tenants.handle(&1).expect("in use").status().totals.expired, 1);
+    assert_eq!(tenants.partition(&1).expect("in use").status().totals.expired, 1);
     assert_eq!(background.counts().0, 3);
     drop((running, late));
 }

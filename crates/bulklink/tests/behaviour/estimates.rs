@@ -36,15 +36,15 @@ fn an_estimate_is_the_units_before_a_call_and_its_own_by_the_recent_rate() {
     let bulkhead = builder(&executor).capacity(10).waiting_room(5).build().expect("valid");
     let cost = |units| Request::new().cost(units);
     assert_eq!(bulkhead.estimated_wait(10), Some(Duration::ZERO), "all is free");
-    let running = bulkhead.try_slot_with(cost(10)).expect("free");
+    let running = bulkhead.with(cost(10)).try_slot().expect("free");
     executor.advance(SECOND);
     drop(running);
-    let mut running = bulkhead.try_slot_owned_with(cost(9)).expect("free");
+    let mut running = bulkhead.with(cost(9)).try_slot().expect("free");
     assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO), "one unit is free");
     assert_eq!(bulkhead.estimated_wait(3), Some(ms(200)), "10 units a second, and two are missing");
     let _more = bulkhead.try_slot().expect("free");
     assert_eq!(bulkhead.estimated_wait(3), Some(ms(300)));
-    let _waiting = executor.spawn(bulkhead.slot_owned_with(cost(7)));
+    let _waiting = executor.spawn(bulkhead.with(cost(7)).slot());
     executor.run_until_idle();
     assert_eq!(bulkhead.estimated_wait(3), Some(ms(1000)), "7 units are waited for");
     drop(running.split(4));
@@ -242,7 +242,7 @@ fn a_change_from_slow_to_fast_work_and_back_is_followed() {
 fn when_nothing_is_given_back_any_more_the_estimates_grow() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 30, 0);
-    let fill = || [(); 3].map(|()| bulkhead.try_slot_with(Request::new().cost(10)).expect("free"));
+    let fill = || [(); 3].map(|()| bulkhead.with(Request::new().cost(10)).try_slot().expect("free"));
     assert_eq!(bulkhead.estimated_wait(10), Some(Duration::ZERO));
     for _ in 0..100 {
         let running = fill();
@@ -312,7 +312,7 @@ fn a_slot_that_was_written_off_is_never_free_again() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 0);
     assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO));
-    bulkhead.try_slot_owned().expect("free").forget();
+    bulkhead.owned().try_slot().expect("free").forget();
     executor.advance(SECOND);
     assert_eq!(estimate(&bulkhead), None, "nothing was given back");
     executor.advance(SECOND);
@@ -370,8 +370,8 @@ fn the_largest_figures_neither_overflow_nor_mislead() {
     assert_eq!(bulkhead.estimated_wait(1), Some(Duration::ZERO));
     executor.clock().set(Instant::from_nanos(29_999_999_999));
     drop(bulkhead.try_slot());
-    let _running = bulkhead.try_slot_with(all).expect("free");
-    let _waiting: Vec<_> = (0..2).map(|_| executor.spawn(bulkhead.slot_owned_with(all))).collect();
+    let _running = bulkhead.with(all).try_slot().expect("free");
+    let _waiting: Vec<_> = (0..2).map(|_| executor.spawn(bulkhead.with(all).slot())).collect();
     executor.run_until_idle();
     let most = Duration::from_nanos(29_999_999_999).as_nanos() * 3 * bulklink::Limits::MAX as u128;
     assert!(most > u128::from(u64::MAX));
@@ -384,14 +384,15 @@ fn each_partition_has_a_rate_of_its_own() {
     let mut executor = executor();
     let builder = Partitions::builder_on(executor.clock(), "test").parallelism(1).max_partitions(2);
     let tenants: Partitions<String, _> = builder.build().expect("valid");
-    assert_eq!(tenants.estimated_wait("ann", 1), None, "there is no partition");
+    let estimate = |tenant, cost| tenants.partition(tenant).and_then(|partition| partition.estimated_wait(cost));
+    assert_eq!(estimate("ann", 1), None, "there is no partition");
     assert_eq!(tenants.status().partitions, 0, "and none was created");
-    let (ann, bob) = (tenants.try_slot("ann").expect("free"), tenants.try_slot("bob").expect("free"));
-    assert_eq!((tenants.estimated_wait("ann", 1), tenants.estimated_wait("bob", 1)), (None, None));
+    let (ann, bob) = (tenants.key("ann").try_slot().expect("free"), tenants.key("bob").try_slot().expect("free"));
+    assert_eq!((estimate("ann", 1), estimate("bob", 1)), (None, None));
     executor.advance(SECOND);
     drop(ann);
-    let _ann = tenants.try_slot("ann").expect("free");
-    assert_eq!((tenants.estimated_wait("ann", 1), tenants.estimated_wait("bob", 1)), (Some(SECOND), None));
-    assert_eq!((tenants.estimated_wait("ann", 0), tenants.estimated_wait("ann", 2)), (None, None));
+    let _ann = tenants.key("ann").try_slot().expect("free");
+    assert_eq!((estimate("ann", 1), estimate("bob", 1)), (Some(SECOND), None));
+    assert_eq!((estimate("ann", 0), estimate("ann", 2)), (None, None));
     drop(bob);
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bulklink::runtime::Instant;
-use bulklink::{Event, EventKind, Request};
+use bulklink::{Event, EventFilter, EventKind, Request};
 
 use crate::{Log, TestBulkhead, builder, bulkhead, call, executor, ms, recorder, slot, taken};
 
 fn observe(bulkhead: &TestBulkhead) -> Log<Event> {
     let (log, handler) = recorder(Event::clone);
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     log
 }
 
@@ -33,7 +33,7 @@ fn each_kind_has_from_queue_and_waited() {
     let running = slot(&call(&mut executor, &bulkhead));
     let late = call(&mut executor, &bulkhead);
     drop(bulkhead.try_slot());
-    drop(bulkhead.try_slot_with(Request::new().before(Instant::EPOCH)));
+    drop(bulkhead.with(Request::new().before(Instant::EPOCH)).try_slot());
     executor.advance(ms(50));
     assert!(late.is_finished());
     assert_eq!(
@@ -53,7 +53,7 @@ fn each_kind_has_from_queue_and_waited() {
     let uncollected = call(&mut executor, &bulkhead);
     executor.advance(ms(20));
     drop(running);
-    bulkhead.take_back_uncollected(ms(0));
+    bulkhead.handle().take_back_uncollected(ms(0));
     drop(uncollected);
     assert_eq!(
         fields(&log),
@@ -166,8 +166,8 @@ fn events_of_parts_of_slots_come_from_no_queue() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 3, 1);
     let log = observe(&bulkhead);
-    let running = bulkhead.try_slot_with(Request::new().cost(3)).expect("free");
-    let waiting = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
+    let running = bulkhead.with(Request::new().cost(3)).try_slot().expect("free");
+    let waiting = executor.spawn(bulkhead.with(Request::new().cost(3)).slot());
     executor.advance(ms(5));
     drop(running);
     executor.run_until_idle();

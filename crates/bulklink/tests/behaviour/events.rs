@@ -16,7 +16,7 @@ type Seen = (EventKind, usize, usize);
 
 fn observe(bulkhead: &TestBulkhead) -> (Log<Seen>, HandlerId) {
     let (log, handler) = recorder(|event| (event.kind, event.occupancy.in_flight(), event.occupancy.waiting()));
-    (log, bulkhead.add_event_handler(handler))
+    (log, bulkhead.handle().add_event_handler(EventFilter::ALL, handler))
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_cancelled_event_has_the_wait() {
     let _running = bulkhead.try_slot().expect("free");
     let waiting = call(&mut executor, &bulkhead);
     let (waits, handler) = recorder(|event| (event.kind, event.waited()));
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     executor.advance(ms(30));
     waiting.cancel();
     assert_eq!(*waits.lock().expect("no panic"), [(EventKind::Cancelled, Some(ms(30)))]);
@@ -62,12 +62,12 @@ fn removing_a_missing_handler_does_nothing() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (log, added) = observe(&bulkhead);
-    let other = crate::bulkhead(&executor, 1, 0).add_event_handler(|_| ());
-    assert!(!bulkhead.remove_event_handler(other), "it belongs to another bulkhead");
+    let other = crate::bulkhead(&executor, 1, 0).handle().add_event_handler(EventFilter::ALL, |_| ());
+    assert!(!bulkhead.handle().remove_event_handler(other), "it belongs to another bulkhead");
     drop(bulkhead.try_slot());
     assert_eq!(log.lock().expect("no panic").len(), 2);
-    assert!(bulkhead.remove_event_handler(added));
-    assert!(!bulkhead.remove_event_handler(added));
+    assert!(bulkhead.handle().remove_event_handler(added));
+    assert!(!bulkhead.handle().remove_event_handler(added));
     drop(bulkhead.try_slot());
     assert_eq!(log.lock().expect("no panic").len(), 2);
 }
@@ -79,14 +79,14 @@ fn handlers_run_in_order_and_no_panic_stops_another() {
     let order = Arc::new(Mutex::new(vec![]));
     for number in 0..3 {
         let order = Arc::clone(&order);
-        bulkhead.add_event_handler(move |_| {
+        bulkhead.handle().add_event_handler(EventFilter::ALL, move |_| {
             order.lock().expect("no panic under this lock").push(number);
             assert!(number != 1, "on purpose");
         });
     }
     let _running = bulkhead.try_slot().expect("the handler's panic is not the caller's");
     assert_eq!(*order.lock().expect("no panic"), [0, 1, 2]);
-    assert_eq!(bulkhead.handler_panics(), 1);
+    assert_eq!(bulkhead.status().handler_panics, 1);
     assert_eq!(bulkhead.status().in_flight, 1);
 }
 
@@ -102,11 +102,11 @@ fn a_handler_may_use_the_bulkhead() {
             inside.close();
         }
     };
-    let added = bulkhead.add_event_handler(handler);
+    let added = bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     drop(bulkhead.try_slot());
     let kinds: Vec<_> = seen.lock().expect("no panic").iter().map(|(kind, _)| *kind).collect();
     assert_eq!(kinds, [EventKind::Admitted, EventKind::Closed, EventKind::Released, EventKind::Drained]);
-    bulkhead.remove_event_handler(added);
+    bulkhead.handle().remove_event_handler(added);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn events_have_numbers_without_gaps_and_the_bulkheads_time() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (seen, handler) = recorder(|event| (event.number, event.at()));
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     let start = bulklink::runtime::Clock::now(&executor.clock());
     let running = bulkhead.try_slot();
     executor.advance(ms(3));
@@ -129,9 +129,11 @@ fn no_event_is_recorded_without_a_handler() {
     let numbers = Log::default();
     for _ in 0..2 {
         let log = Arc::clone(&numbers);
-        let added = bulkhead.add_event_handler(move |event| log.lock().expect("no panic").push(event.number));
+        let added = bulkhead
+            .handle()
+            .add_event_handler(EventFilter::ALL, move |event| log.lock().expect("no panic").push(event.number));
         drop(bulkhead.try_slot());
-        bulkhead.remove_event_handler(added);
+        bulkhead.handle().remove_event_handler(added);
         drop(bulkhead.try_slot());
     }
     assert_eq!(*numbers.lock().expect("no panic"), [1, 2, 3, 4]);
@@ -153,10 +155,10 @@ fn a_removed_handler_that_panics_when_dropped_loses_no_slot() {
         let _captured = &bad;
         let added = place.lock().expect("no panic").take();
         if let Some(added) = added {
-            inside.remove_event_handler(added);
+            inside.handle().remove_event_handler(added);
         }
     };
-    *itself.lock().expect("no panic") = Some(bulkhead.add_event_handler(handler));
+    *itself.lock().expect("no panic") = Some(bulkhead.handle().add_event_handler(EventFilter::ALL, handler));
     drop(bulkhead.try_slot().expect("its panic is contained"));
     assert_eq!(bulkhead.status().in_flight, 0);
 }
@@ -185,8 +187,8 @@ fn a_handler_is_called_for_the_events_of_its_filter_only() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let ((rejections, rejected), (waits, waited)) = (recorder(|event| event.kind), recorder(|event| event.kind));
-    bulkhead.add_event_handler_for(EventFilter::REJECTIONS, rejected);
-    let added = bulkhead.add_event_handler_for(EventFilter::WAITS, waited);
+    bulkhead.handle().add_event_handler(EventFilter::REJECTIONS, rejected);
+    let added = bulkhead.handle().add_event_handler(EventFilter::WAITS, waited);
     let use_all = |executor: &mut bulklink::testing::Executor| {
         let running = slot(&call(executor, &bulkhead));
         let waiting = call(executor, &bulkhead);
@@ -198,7 +200,7 @@ fn a_handler_is_called_for_the_events_of_its_filter_only() {
     use_all(&mut executor);
     assert_eq!(taken(&rejections), [EventKind::Saturated]);
     assert_eq!(taken(&waits), [EventKind::Queued, EventKind::Admitted], "not the direct admission");
-    assert!(bulkhead.remove_event_handler(added));
+    assert!(bulkhead.handle().remove_event_handler(added));
     use_all(&mut executor);
     bulkhead.close();
     assert!(bulkhead.try_slot().is_err());
@@ -215,7 +217,7 @@ fn a_handler_gets_the_events_of_others_under_the_locks_of_a_call() {
     let lock = Arc::new(Mutex::new(()));
     let ((called, calls), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel());
     let (inside, goes_on) = (Arc::clone(&lock), Mutex::new(goes_on));
-    bulkhead.add_event_handler(move |_| {
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |_| {
         called.send((thread::current().id(), inside.try_lock().is_err())).expect("the test goes on");
         _ = goes_on.lock().expect("no panic").recv_timeout(LONG);
     });
@@ -240,7 +242,7 @@ fn a_filter_changes_no_counter() {
     let [none, others @ ..] = filters.map(|filter| {
         let mut executor = executor();
         let bulkhead = bulkhead(&executor, 1, 1);
-        bulkhead.add_event_handler_for(filter, |_| ());
+        bulkhead.handle().add_event_handler(filter, |_| ());
         for _ in 0..3 {
             let running = slot(&call(&mut executor, &bulkhead));
             let waiting = call(&mut executor, &bulkhead);

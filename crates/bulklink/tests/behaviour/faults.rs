@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Wake, Waker};
 
-use bulklink::{EventKind, OwnedSlot, OwnedSlotFuture, Reason, Request};
+use bulklink::{EventFilter, EventKind, OwnedSlot, OwnedSlotFuture, Reason, Request};
 
 use crate::{TestBulkhead, builder, bulkhead, call, executor, ms, reason, recorder, slot};
 
@@ -20,7 +20,7 @@ fn a_new_call_does_not_overtake_a_woken_waiter() {
     let woken = call(&mut executor, &bulkhead);
     drop(running);
     drop(bulkhead.try_slot().expect_err("the slot belongs to the woken waiter"));
-    let late = executor.spawn(bulkhead.slot_owned());
+    let late = executor.spawn(bulkhead.owned().slot());
     executor.run_until_idle();
     let first = slot(&woken);
     assert!(!late.is_finished());
@@ -44,9 +44,9 @@ fn a_granted_future_dropped_before_a_poll_loses_no_slot() {
 fn cancelling_the_head_wakes_the_waiters_that_fit_now() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
-    let _running = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
-    let heavy = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
-    let light = executor.spawn(bulkhead.slot_owned());
+    let _running = bulkhead.with(Request::new().cost(2)).try_slot().expect("free");
+    let heavy = executor.spawn(bulkhead.with(Request::new().cost(3)).slot());
+    let light = executor.spawn(bulkhead.owned().slot());
     executor.run_until_idle();
     assert!(!light.is_finished());
     heavy.cancel();
@@ -59,9 +59,9 @@ fn cancelling_the_head_wakes_the_waiters_that_fit_now() {
 fn expiry_of_the_head_wakes_the_waiters_that_fit_now() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(3).waiting_room(5).build().expect("valid");
-    let _running = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
-    let heavy = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3).within(ms(10))));
-    let light = executor.spawn(bulkhead.slot_owned());
+    let _running = bulkhead.with(Request::new().cost(2)).try_slot().expect("free");
+    let heavy = executor.spawn(bulkhead.with(Request::new().cost(3).within(ms(10))).slot());
+    let light = executor.spawn(bulkhead.owned().slot());
     executor.advance(ms(10));
     assert_eq!(reason(&heavy), Reason::Expired);
     drop(slot(&light));
@@ -104,7 +104,7 @@ fn a_running_call_that_is_dropped_is_counted_and_reported() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
     let (kinds, handler) = recorder(|event| event.kind);
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     let running = executor.spawn({
         let bulkhead = bulkhead.clone();
         async move { bulkhead.execute(std::future::pending::<()>()).await }
@@ -122,7 +122,7 @@ fn a_full_queue_rejects_and_is_not_a_timeout() {
     let mut executor = executor();
     let bulkhead = builder(&executor).parallelism(1).waiting_room(3).wait_limit(ms(50)).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
-    let calls: Vec<_> = (0..10_000).map(|_| executor.spawn(bulkhead.slot_owned())).collect();
+    let calls: Vec<_> = (0..10_000).map(|_| executor.spawn(bulkhead.owned().slot())).collect();
     executor.run_until_idle();
     assert_eq!(bulkhead.status().waiting, 3);
     assert!(calls[3..].iter().all(|call| reason(call) == Reason::Saturated));
@@ -144,7 +144,7 @@ fn clones_share_one_limit() {
 fn an_idle_clone_that_was_rejected_holds_nothing() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
-    let running = bulkhead.try_slot_owned().expect("free");
+    let running = bulkhead.owned().try_slot().expect("free");
     let idle = bulkhead.clone();
     drop(idle.try_slot().expect_err("taken"));
     let _never_polled = idle.slot();
@@ -166,7 +166,7 @@ fn a_slot_can_move_into_a_response_that_streams() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let head = executor.spawn({
         let bulkhead = bulkhead.clone();
-        async move { bulkhead.slot_owned().await.map(|slot| Response { _body: vec![slot] }) }
+        async move { bulkhead.owned().slot().await.map(|slot| Response { _body: vec![slot] }) }
     });
     executor.run_until_idle();
     let response = head.output().expect("the head is ready").expect("it was admitted");
@@ -196,7 +196,7 @@ fn wakers_may_use_the_bulkhead_when_called_and_when_dropped() {
     let [woken, displaced, dropped] = [(); 3].map(|()| Arc::new(Meddler(bulkhead.clone(), AtomicUsize::new(0))));
     let poll =
         |wait: &mut OwnedSlotFuture<_>, waker: &Waker| Pin::new(wait).poll(&mut Context::from_waker(waker)).is_ready();
-    let [mut first, mut second] = [bulkhead.slot_owned(), bulkhead.slot_owned()];
+    let [mut first, mut second] = [bulkhead.owned().slot(), bulkhead.owned().slot()];
     assert!(!poll(&mut first, &Waker::from(displaced)) && !poll(&mut first, &Waker::from(Arc::clone(&woken))));
     assert!(!poll(&mut second, &Waker::from(dropped)));
     drop(second);

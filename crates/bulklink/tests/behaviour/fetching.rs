@@ -7,7 +7,7 @@ use crate::{Call, TestBulkhead, bulkhead, executor, ms, reason, slot};
 
 /// Makes a call that may not wait.
 fn call_now(executor: &mut Executor, bulkhead: &TestBulkhead, units: usize) -> Call {
-    let call = executor.spawn(bulkhead.slot_owned_with(Request::new().now().cost(units)));
+    let call = executor.spawn(bulkhead.with(Request::new().now().cost(units)).slot());
     executor.run_until_idle();
     call
 }
@@ -16,7 +16,7 @@ fn call_now(executor: &mut Executor, bulkhead: &TestBulkhead, units: usize) -> C
 fn a_call_that_may_not_wait_waits_for_a_higher_ceiling() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 3, 0);
-    let share = bulkhead.ceiling("share");
+    let share = bulkhead.handle().ceiling("share");
     share.set_fetch(ms(10));
     share.set(1);
     let first = slot(&call_now(&mut executor, &bulkhead, 1));
@@ -44,7 +44,7 @@ fn a_call_that_may_not_wait_waits_for_a_higher_ceiling() {
 fn a_slot_that_is_given_back_ends_the_wait_too() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 2, 0);
-    let share = bulkhead.ceiling("share");
+    let share = bulkhead.handle().ceiling("share");
     share.set_fetch(ms(10));
     share.set(1);
     let first = slot(&call_now(&mut executor, &bulkhead, 1));
@@ -59,13 +59,13 @@ fn a_slot_that_is_given_back_ends_the_wait_too() {
 fn what_must_not_wait_decides_immediately() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 3, 0);
-    let share = bulkhead.ceiling("share");
+    let share = bulkhead.handle().ceiling("share");
     share.set_fetch(ms(10));
     share.set(0);
     assert_eq!(bulkhead.try_slot().expect_err("none is free").reason(), Reason::Saturated);
     let waiting = call_now(&mut executor, &bulkhead, 1);
-    assert_eq!(bulkhead.try_slot_owned().expect_err("none is free").reason(), Reason::Saturated);
-    let zero = executor.spawn(bulkhead.slot_owned_with(Request::new().within(ms(0))));
+    assert_eq!(bulkhead.owned().try_slot().expect_err("none is free").reason(), Reason::Saturated);
+    let zero = executor.spawn(bulkhead.within(ms(0)).slot());
     executor.run_until_idle();
     assert_eq!(reason(&zero), Reason::Expired);
     assert!(!waiting.is_finished());
@@ -79,7 +79,7 @@ fn what_must_not_wait_decides_immediately() {
 fn other_ceilings_and_the_capacity_leave_room_for_it_or_not() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 4, 0);
-    let [share, adaptive] = ["share", "adaptive"].map(|by| bulkhead.ceiling(by));
+    let [share, adaptive] = ["share", "adaptive"].map(|by| bulkhead.handle().ceiling(by));
     share.set_fetch(ms(10));
     share.set(1);
     adaptive.set(2);
@@ -108,7 +108,7 @@ fn other_ceilings_and_the_capacity_leave_room_for_it_or_not() {
 fn calls_that_find_the_waiting_room_full_wait_too() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 4, 1);
-    let share = bulkhead.ceiling("share");
+    let share = bulkhead.handle().ceiling("share");
     share.set_fetch(ms(10));
     share.set(0);
     let calls = [(); 4].map(|()| crate::call(&mut executor, &bulkhead));
@@ -125,12 +125,12 @@ fn calls_that_find_the_waiting_room_full_wait_too() {
 fn operations_and_tasks_wait_too() {
     let mut executor = executor();
     let bulkhead = Bulkhead::builder_on(executor.runtime(), "test").parallelism(3).build().expect("valid");
-    let share = bulkhead.ceiling("share");
+    let share = bulkhead.handle().ceiling("share");
     share.set_fetch(ms(10));
     share.set(0);
     let operation = bulkhead.clone();
-    let executed = executor.spawn(async move { operation.execute_with(Request::new().now(), async { 7 }).await.ok() });
-    let submitted = bulkhead.submit_with(Request::new().now(), async { 8 }).expect("it waits");
+    let executed = executor.spawn(async move { operation.with(Request::new().now()).execute(async { 7 }).await.ok() });
+    let submitted = bulkhead.with(Request::new().now()).submit(async { 8 }).expect("it waits");
     let submitted = executor.spawn(async move { submitted.await.ok() });
     executor.run_until_idle();
     assert!(!executed.is_finished() && !submitted.is_finished());

@@ -11,9 +11,9 @@ use bulklink::{Bulkhead, Figures, Handle, Histogram, Limits, Partitions, Reason,
 use crate::panicking_clock::PanickingClock;
 use crate::{bulkhead, call, executor, ms, reason, slot};
 
-fn figures(bulkhead: &Handle) -> Figures {
+fn figures(bulkhead: &impl AsRef<Handle>) -> Figures {
     let mut figures = Figures::new();
-    bulkhead.figures(&mut figures);
+    bulkhead.as_ref().figures(&mut figures);
     figures
 }
 
@@ -44,7 +44,7 @@ fn check(figures: &Figures) {
 fn a_reading_has_the_status_and_the_length_of_each_wait_that_ended_in_admission() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 3);
-    let mut running = bulkhead.try_slot_owned().expect("free");
+    let mut running = bulkhead.owned().try_slot().expect("free");
     let mut waits = Vec::new();
     for millis in [3, 70, 1_000] {
         let waiting = call(&mut executor, &bulkhead);
@@ -56,7 +56,7 @@ fn a_reading_has_the_status_and_the_length_of_each_wait_that_ended_in_admission(
         running = slot(&waiting);
         waits.push(ms(millis));
     }
-    let read = figures(&bulkhead);
+    let read = figures(bulkhead.handle());
     check(&read);
     assert_eq!((&*read.status.label, read.status.in_use, read.status.totals.cancelled), ("test", 1, 3));
     assert_eq!((read.waits, read.status.totals.cumulative_wait()), (of(&waits), waits.iter().sum()));
@@ -75,11 +75,11 @@ fn a_place_for_figures_is_used_again_for_another_bulkhead() {
     let mut read = Figures::default();
     assert_eq!((&*read.status.label, read.status.in_flight), ("", 0));
     for (bulkhead, label, waits) in [(&first, "test", 1), (&second, "second", 0), (&first, "test", 1)] {
-        bulkhead.figures(&mut read);
+        bulkhead.handle().figures(&mut read);
         assert_eq!((&*read.status.label, read.waits.count()), (label, waits));
         assert_eq!(
-            read.status.value,
-            bulkhead.status().since(&read.status).map(|_| read.status.value).expect("earlier")
+            read.status.snapshot,
+            bulkhead.status().since(&read.status).map(|_| read.status.snapshot).expect("earlier")
         );
     }
     drop(waiting);
@@ -89,7 +89,7 @@ fn a_place_for_figures_is_used_again_for_another_bulkhead() {
 fn quantiles_of_recorded_waits_are_at_most_a_tenth_above_the_exact_ones() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
-    let mut running = bulkhead.try_slot_owned().expect("free");
+    let mut running = bulkhead.owned().try_slot().expect("free");
     let mut waits: Vec<_> = (0..500_u64).map(|n| Duration::from_micros(2 + n * n * n)).collect();
     for &wait in waits.iter().rev() {
         let waiting = call(&mut executor, &bulkhead);
@@ -98,7 +98,7 @@ fn quantiles_of_recorded_waits_are_at_most_a_tenth_above_the_exact_ones() {
         executor.run_until_idle();
         running = slot(&waiting);
     }
-    let read = figures(&bulkhead);
+    let read = figures(bulkhead.handle());
     check(&read);
     waits.sort();
     for (part, rank) in [(0.0, 1), (0.01, 5), (0.5, 250), (0.9, 450), (0.99, 495), (1.0, 500)] {
@@ -114,7 +114,7 @@ fn measured_holds_have_lengths_and_tell_the_use_across_a_resize() {
     let builder = Bulkhead::builder_on(clock.clone(), "test").capacity(4).waiting_room(1);
     let bulkhead = builder.measure_holds(true).build().expect("valid");
     let before = bulkhead.status();
-    let (mut three, one) = (bulkhead.try_slot_with(Request::new().cost(3)).expect("free"), bulkhead.try_slot());
+    let (mut three, one) = (bulkhead.with(Request::new().cost(3)).try_slot().expect("free"), bulkhead.try_slot());
     clock.advance(ms(10));
     let part = three.split(1).expect("it has more");
     three.merge(part).expect("of the same bulkhead");
@@ -125,7 +125,7 @@ fn measured_holds_have_lengths_and_tell_the_use_across_a_resize() {
     clock.advance(ms(20));
     drop(three);
     clock.advance(ms(40));
-    let read = figures(&bulkhead);
+    let read = figures(bulkhead.handle());
     check(&read);
     assert_eq!(read.holds, of(&[ms(10), ms(40), ms(60)]), "the part too");
     assert_eq!((read.status.busy(), read.status.offered()), (ms(3 * 60 + 40), ms(4 * 20 + 8 * 80)));
@@ -153,7 +153,7 @@ fn use_is_exact_where_waiting_calls_are_admitted_or_give_their_slot_up() {
     first.cancel();
     clock.advance(ms(5));
     assert_eq!(busy(&bulkhead), ms(5 + 3 * 5 + 3 * 5), "the fourth has its slot");
-    assert_eq!(bulkhead.take_back_uncollected(ms(10)), 2);
+    assert_eq!(bulkhead.handle().take_back_uncollected(ms(10)), 2);
     clock.advance(ms(5));
     assert_eq!(busy(&bulkhead), ms(5 + 3 * 5 + 3 * 5 + 2 * 5), "the fifth has its slot");
     bulkhead.close();
@@ -170,7 +170,7 @@ fn after_ten_thousand_calls_of_which_a_third_was_cancelled_every_gauge_is_zero()
     let builder = Bulkhead::builder_on(executor.clock(), "test").parallelism(7).waiting_room(10_000);
     let bulkhead = builder.measure_holds(true).build().expect("valid");
     bulkhead.pause();
-    let mut calls: Vec<_> = (0..10_000).map(|_| executor.spawn(bulkhead.slot_owned())).collect();
+    let mut calls: Vec<_> = (0..10_000).map(|_| executor.spawn(bulkhead.owned().slot())).collect();
     executor.run_until_idle();
     // Of two thirds of a third, the wait is cancelled.
     calls.iter().step_by(3).skip(1_000).for_each(Task::cancel);
@@ -182,12 +182,12 @@ fn after_ten_thousand_calls_of_which_a_third_was_cancelled_every_gauge_is_zero()
         executor.clock().advance(ms(1));
         executor.run_until_idle();
         calls.retain(|call| !call.is_finished() || call.output().is_none());
-        if figures(&bulkhead).status.waiting == 0 {
+        if figures(bulkhead.handle()).status.waiting == 0 {
             bulkhead.close();
         }
-        check(&figures(&bulkhead));
+        check(&figures(bulkhead.handle()));
     }
-    let read = figures(&bulkhead);
+    let read = figures(bulkhead.handle());
     let status = &read.status;
     assert_eq!((status.in_flight, status.in_use, status.waiting, status.waiting_units), (0, 0, 0, 0));
     assert_eq!((status.uncollected, status.uncollected_units, status.capacity_excess()), (0, 0, 0));
@@ -216,7 +216,7 @@ fn storm(bulkhead: &Bulkhead<StdClock>) {
                 scope.spawn(move || {
                     for round in 0..400 {
                         let request = Request::new().cost(1 + (caller + round) % 2);
-                        if let Ok(slot) = bulkhead.blocking_slot_with(request) {
+                        if let Ok(slot) = bulkhead.with(request).blocking_slot() {
                             if round % 3 == 0 {
                                 thread::yield_now();
                             }
@@ -243,7 +243,7 @@ fn storm(bulkhead: &Bulkhead<StdClock>) {
         });
         let mut after = before.clone();
         while !is_over.load(SeqCst) {
-            bulkhead.figures(&mut after);
+            bulkhead.handle().figures(&mut after);
             check(&after);
             let interval = after.status.since(&before.status).expect("in order");
             assert_eq!(after.waits.since(&before.waits).count(), interval.totals.admitted_from_queue);
@@ -268,14 +268,14 @@ fn the_partitions_are_read_together_and_what_is_dropped_stays_counted() {
     let mut read = partitions::Figures::new();
     let mut before = read.clone();
     for key in 0..10 {
-        let running = tenants.try_slot(&key).expect("free");
-        let waiting = executor.spawn(tenants.slot(&key));
+        let running = tenants.key(&key).try_slot().expect("free");
+        let waiting = executor.spawn(tenants.key(&key).slot());
         executor.run_until_idle();
         executor.clock().advance(ms(5));
         drop(running);
         executor.run_until_idle();
         drop(waiting.output());
-        tenants.to_handle().figures(&mut read);
+        tenants.handle().figures(&mut read);
         assert_eq!((read.waits.count(), read.holds.count()), (u64::from(key) + 1, 2 * u64::from(key) + 2));
         assert_eq!(read.waits.count(), read.sums.totals.admitted_from_queue);
         assert_eq!(read.holds.count(), read.sums.holds);
@@ -301,12 +301,12 @@ fn partitions_offer_nothing_before_their_first_reading() {
         if !by_key {
             tenants.reconfigure(tenants.status().each.with_capacity(2)).expect("valid");
         }
-        let running = tenants.try_slot(&1).expect("free");
+        let running = tenants.key(&1).try_slot().expect("free");
         let mut read = partitions::Figures::new();
-        tenants.to_handle().figures(&mut read);
+        tenants.handle().figures(&mut read);
         assert_eq!((read.sums.offered, read.sums.busy), (Duration::ZERO, Duration::ZERO));
         clock.advance(ms(10));
-        tenants.to_handle().figures(&mut read);
+        tenants.handle().figures(&mut read);
         assert_eq!((read.sums.offered, read.sums.busy), (ms(20), ms(10)));
         drop(running);
     }
@@ -321,19 +321,19 @@ fn a_clock_that_panics_while_limits_are_set_offers_nothing_before_it_works_again
     bulkhead.pause();
     bulkhead.resume();
     clock.panic(false);
-    assert_eq!(figures(&bulkhead).status.offered(), Duration::ZERO);
+    assert_eq!(figures(bulkhead.handle()).status.offered(), Duration::ZERO);
 }
 
 #[test]
 fn the_bulkhead_of_a_partition_has_no_histograms_of_its_own() {
     let mut executor = executor();
     let tenants = tenants(executor.clock());
-    let running = tenants.try_slot(&1).expect("free");
-    let waiting = executor.spawn(tenants.slot(&1));
+    let running = tenants.key(&1).try_slot().expect("free");
+    let waiting = executor.spawn(tenants.key(&1).slot());
     executor.run_until_idle();
     drop(running);
     executor.run_until_idle();
-    let read = figures(&tenants.handle(&1).expect("kept"));
+    let read = figures(&tenants.partition(&1).expect("kept"));
     assert_eq!((read.status.totals.admitted_from_queue, read.waits.count(), read.holds.count()), (1, 0, 0));
     drop(waiting);
 }
@@ -345,17 +345,17 @@ fn partitions_are_read_while_calls_of_many_threads_wait_in_them() {
     thread::scope(|scope| {
         for caller in 0..3 {
             let tenants = &tenants;
-            scope.spawn(move || (0..500).for_each(|round| _ = tenants.blocking_slot(&((caller + round) % 3))));
+            scope.spawn(move || (0..500).for_each(|round| _ = tenants.key(&((caller + round) % 3)).blocking_slot()));
         }
         let (mut read, mut waits) = (partitions::Figures::new(), 0);
         for _ in 0..200 {
-            tenants.figures(&mut read);
+            tenants.handle().figures(&mut read);
             assert!(read.waits.count() >= read.sums.totals.admitted_from_queue && read.waits.count() >= waits);
             waits = read.waits.count();
         }
     });
     let mut read = partitions::Figures::new();
-    tenants.figures(&mut read);
+    tenants.handle().figures(&mut read);
     assert_eq!(read.waits.count(), read.sums.totals.admitted_from_queue);
 }
 
@@ -372,11 +372,11 @@ fn no_sum_over_time_runs_back_when_partitions_are_dropped_during_a_reading() {
             scope.spawn(|| {
                 begin.wait();
                 // Each drops one that was idle for a second.
-                (0..50).for_each(|key| _ = tenants.try_slot(&(50 * round + key)));
+                (0..50).for_each(|key| _ = tenants.key(&(50 * round + key)).try_slot());
             });
             begin.wait();
             for _ in 0..10 {
-                tenants.figures(&mut read);
+                tenants.handle().figures(&mut read);
                 assert!(read.sums.offered >= offered, "{:?} after {offered:?}", read.sums.offered);
                 offered = read.sums.offered;
             }
@@ -390,9 +390,9 @@ fn a_clock_that_panics_hides_no_figures() {
     let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).build().expect("valid");
     let builder = Partitions::<u32, _>::builder_on(clock.clone(), "tenants").parallelism(1).max_partitions(1);
     let tenants = builder.build().expect("valid");
-    let _running = (bulkhead.try_slot().expect("free"), tenants.try_slot(&1).expect("free"));
+    let _running = (bulkhead.try_slot().expect("free"), tenants.key(&1).try_slot().expect("free"));
     clock.panic(true);
     let mut of_tenants = partitions::Figures::new();
-    tenants.figures(&mut of_tenants);
-    assert_eq!((figures(&bulkhead).status.in_use, of_tenants.sums.in_use), (1, 1));
+    tenants.handle().figures(&mut of_tenants);
+    assert_eq!((figures(bulkhead.handle()).status.in_use, of_tenants.sums.in_use), (1, 1));
 }

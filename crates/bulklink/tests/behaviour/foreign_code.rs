@@ -65,7 +65,7 @@ pub(crate) fn waker(code: impl Fn() + Send + Sync + 'static) -> Waker {
 pub(crate) type Call = Pin<Box<OwnedSlotFuture<FakeClock>>>;
 
 pub(crate) fn queued(bulkhead: &TestBulkhead, waker: &Waker) -> Call {
-    let mut call = Box::pin(bulkhead.slot_owned());
+    let mut call = Box::pin(bulkhead.owned().slot());
     assert!(call.as_mut().poll(&mut Context::from_waker(waker)).is_pending());
     call
 }
@@ -107,8 +107,8 @@ fn calls_under_the_lock(bulkhead: &TestBulkhead, stop: &Stop, lock: &Mutex<()>) 
 fn no_call_waits_for_a_waker() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
-    bulkhead.add_event_handler(count);
-    let running = bulkhead.try_slot_owned().expect("free");
+    bulkhead.handle().add_event_handler(EventFilter::ALL, count);
+    let running = bulkhead.owned().try_slot().expect("free");
     let (stop, lock, waker) = locking();
     let call = queued(&bulkhead, &waker);
     let release = thread::spawn(move || drop(running));
@@ -121,9 +121,9 @@ fn no_call_waits_for_a_waker() {
 fn no_call_waits_for_the_waker_of_a_receiver() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    bulkhead.add_event_handler(count);
-    let _running = bulkhead.try_slot_owned().expect("free");
-    let mut events = bulkhead.subscribe(1_000).expect("valid");
+    bulkhead.handle().add_event_handler(EventFilter::ALL, count);
+    let _running = bulkhead.owned().try_slot().expect("free");
+    let mut events = bulkhead.handle().subscribe(EventFilter::ALL, 1_000).expect("valid");
     let (stop, lock, waker) = locking();
     {
         let mut received = pin!(events.recv());
@@ -144,11 +144,11 @@ fn no_call_waits_for_the_waker_of_a_receiver() {
 fn a_call_that_causes_no_event_delivers_none() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 3);
-    let running = bulkhead.try_slot_owned().expect("free");
+    let running = bulkhead.owned().try_slot().expect("free");
     let (stop, code) = stop();
     let stopping = waker(code);
     let calls = [(); 3].map(|()| queued(&bulkhead, &stopping));
-    bulkhead.add_event_handler_for(EventFilter::REJECTIONS, count);
+    bulkhead.handle().add_event_handler(EventFilter::REJECTIONS, count);
     let grown = thread::spawn({
         let bulkhead = bulkhead.clone();
         move || {
@@ -171,7 +171,7 @@ fn a_call_that_causes_no_event_delivers_none() {
 fn a_call_in_a_waker_delivers_after_all_wakers_whatever_other_threads_do() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 40);
-    let _running = bulkhead.try_slot_owned().expect("free");
+    let _running = bulkhead.owned().try_slot().expect("free");
     let log = Arc::new(Mutex::new(vec![]));
     let (delivering, code) = stop();
     let go_on = delivering.go_on.clone();
@@ -188,7 +188,7 @@ fn a_call_in_a_waker_delivers_after_all_wakers_whatever_other_threads_do() {
     });
     let calls: Vec<_> = (0..20).map(|_| queued(&bulkhead, &waker)).collect();
     let (delivered, closing) = (Arc::clone(&log), thread::current().id());
-    bulkhead.add_event_handler(move |_| {
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |_| {
         code();
         if thread::current().id() == closing {
             delivered.lock().expect("no panic").push("delivered");
@@ -213,13 +213,13 @@ fn a_call_in_a_waker_delivers_after_all_wakers_whatever_other_threads_do() {
 fn no_event_is_left_behind_while_a_waker_runs() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 2);
-    let running = bulkhead.try_slot_owned().expect("free");
+    let running = bulkhead.owned().try_slot().expect("free");
     let ((waking, wakes), (delivering, delivers)) = (stop(), stop());
     let wakes = waker(wakes);
     let calls = [(); 2].map(|()| queued(&bulkhead, &wakes));
     let numbers = Arc::new(Mutex::new(vec![]));
     let log = Arc::clone(&numbers);
-    bulkhead.add_event_handler(move |event| {
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| {
         log.lock().expect("no panic").push(event.number);
         delivers();
     });
@@ -244,14 +244,14 @@ fn no_event_is_left_behind_while_a_waker_runs() {
 fn a_handler_of_one_partition_stops_no_call_of_another() {
     let builder = Partitions::builder_on(FakeClock::new(), "test").parallelism(1).max_partitions(2);
     let partitions: Arc<Partitions<u64, _>> = Arc::new(builder.build().expect("valid"));
-    let running = [0, 1].map(|key| partitions.try_slot(&key).expect("free"));
+    let running = [0, 1].map(|key| partitions.key(&key).try_slot().expect("free"));
     // Either of the two can be the first of a pause.
     for (key, other) in [(0, 1), (1, 0)] {
         let (stop, lock, locking) = locking();
-        let handle = partitions.handle(&key).expect("it exists");
+        let handle = partitions.partition(&key).expect("it exists");
         let handlers = [
-            handle.add_event_handler(move |_| locking.wake_by_ref()),
-            partitions.handle(&other).expect("it exists").add_event_handler(count),
+            handle.add_event_handler(EventFilter::ALL, move |_| locking.wake_by_ref()),
+            partitions.partition(&other).expect("it exists").add_event_handler(EventFilter::ALL, count),
         ];
         let pause = thread::spawn({
             let partitions = Arc::clone(&partitions);
@@ -260,7 +260,7 @@ fn a_handler_of_one_partition_stops_no_call_of_another() {
         stop.reached();
         let guard = lock.lock().expect("no panic");
         stop.go_on();
-        (0..200).for_each(|_| assert!(partitions.try_slot(&other).is_err()));
+        (0..200).for_each(|_| assert!(partitions.key(&other).try_slot().is_err()));
         drop(guard);
         assert!(pause.join().expect("no panic") && partitions.resume());
         assert!(handle.remove_event_handler(handlers[0]));
@@ -273,9 +273,9 @@ fn a_call_on_all_partitions_delivers_at_most_64_events_of_others() {
     const PARTITIONS: u64 = 20;
     let builder = Partitions::builder_on(FakeClock::new(), "test").parallelism(1).max_partitions(100);
     let partitions: Arc<Partitions<u64, _>> = Arc::new(builder.build().expect("valid"));
-    let running: Vec<_> = (0..PARTITIONS).map(|key| partitions.try_slot(&key).expect("free")).collect();
+    let running: Vec<_> = (0..PARTITIONS).map(|key| partitions.key(&key).try_slot().expect("free")).collect();
     let (stop, code) = stop();
-    partitions.add_event_handler(move |event| {
+    partitions.handle().add_event_handler(EventFilter::ALL, move |event| {
         count(event);
         code();
     });
@@ -288,7 +288,7 @@ fn a_call_on_all_partitions_delivers_at_most_64_events_of_others() {
     });
     stop.reached();
     for key in 0..PARTITIONS {
-        (0..64).for_each(|_| assert!(partitions.try_slot(&key).is_err()));
+        (0..64).for_each(|_| assert!(partitions.key(&key).try_slot().is_err()));
     }
     stop.go_on();
     let delivered = pause.join().expect("no panic");
@@ -301,9 +301,9 @@ fn a_call_on_all_partitions_delivers_at_most_64_events_of_others() {
 fn what_a_handler_causes_is_delivered_by_its_own_call() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let _running = bulkhead.try_slot_owned().expect("free");
+    let _running = bulkhead.owned().try_slot().expect("free");
     let ((stop, code), inside, is_first) = (stop(), bulkhead.clone(), AtomicBool::new(true));
-    bulkhead.add_event_handler(move |event| {
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| {
         count(event);
         if is_first.swap(false, SeqCst) {
             rejected(&inside, 1_000);
@@ -335,7 +335,7 @@ fn what_a_handler_causes_is_delivered_by_its_own_call() {
     let others = others.map(|other| other.join().expect("no panic"));
     assert!(others.iter().all(|&delivered| delivered <= 1 + 64), "{others:?}");
     assert_eq!(first + others.iter().sum::<usize>(), 1_003);
-    assert_eq!(bulkhead.dropped_events(), 0);
+    assert_eq!(bulkhead.status().dropped_events, 0);
 }
 
 #[test]
@@ -343,18 +343,18 @@ fn a_burst_of_a_handler_is_bounded_and_its_end_is_delivered() {
     const CALLS: usize = 5_000;
     let executor = executor();
     let [bulkhead, other] = [bulkhead(&executor, 1, CALLS), bulkhead(&executor, 1, 0)];
-    let running = [&bulkhead, &other].map(|bulkhead| bulkhead.try_slot_owned().expect("free"));
+    let running = [&bulkhead, &other].map(|bulkhead| bulkhead.owned().try_slot().expect("free"));
     let calls: Vec<_> = (0..CALLS).map(|_| queued(&bulkhead, Waker::noop())).collect();
     let (stop, code) = stop();
     let kinds = Arc::new(Mutex::new(vec![]));
     let log = Arc::clone(&kinds);
-    bulkhead.add_event_handler(move |event| {
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| {
         count(event);
         log.lock().expect("no panic").push(event.kind);
         code();
     });
     let inside = bulkhead.clone();
-    other.add_event_handler(move |_| _ = inside.close());
+    other.handle().add_event_handler(EventFilter::ALL, move |_| _ = inside.close());
     let one = thread::spawn({
         let bulkhead = bulkhead.clone();
         move || {
@@ -364,7 +364,7 @@ fn a_burst_of_a_handler_is_bounded_and_its_end_is_delivered() {
     });
     stop.reached();
     let closing = thread::spawn(move || rejected(&other, 1));
-    while bulkhead.dropped_events() == 0 {
+    while bulkhead.status().dropped_events == 0 {
         thread::yield_now();
     }
     stop.go_on();
@@ -373,7 +373,7 @@ fn a_burst_of_a_handler_is_bounded_and_its_end_is_delivered() {
     assert!((1..=1 + 64).contains(&delivered), "{delivered}");
     drop((running, calls));
     let kinds = kinds.lock().expect("no panic");
-    assert_eq!(kinds.len() + bulkhead.dropped_events(), 1 + 1 + CALLS + 2, "each is delivered or counted");
+    assert_eq!(kinds.len() + bulkhead.status().dropped_events, 1 + 1 + CALLS + 2, "each is delivered or counted");
     assert!(kinds.len() < 1_100 && kinds.contains(&EventKind::Closed), "{}", kinds.len());
     assert_eq!(kinds.last(), Some(&EventKind::Drained));
 }
@@ -384,18 +384,18 @@ fn a_burst_of_a_handler_is_bounded_and_its_end_is_delivered() {
 fn events_of_calls_outside_of_handlers_are_never_dropped() {
     let executor = executor();
     let [bulkhead, other] = [bulkhead(&executor, 1, 2), bulkhead(&executor, 1, 0)];
-    let running = [&bulkhead, &other].map(|bulkhead| bulkhead.try_slot_owned().expect("free"));
+    let running = [&bulkhead, &other].map(|bulkhead| bulkhead.owned().try_slot().expect("free"));
     let ((waking, wakes), (delivering, delivers)) = (stop(), stop());
     let wakes = waker(wakes);
     let calls = [(); 2].map(|()| queued(&bulkhead, &wakes));
     let kinds = Arc::new(Mutex::new(vec![]));
     let log = Arc::clone(&kinds);
-    bulkhead.add_event_handler(move |event| {
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| {
         log.lock().expect("no panic").push(event.kind);
         delivers();
     });
     let inside = bulkhead.clone();
-    other.add_event_handler(move |_| rejected(&inside, 1_100));
+    other.handle().add_event_handler(EventFilter::ALL, move |_| rejected(&inside, 1_100));
     let on_a_thread = |act: fn(&TestBulkhead), bulkhead: &TestBulkhead| {
         let bulkhead = bulkhead.clone();
         thread::spawn(move || act(&bulkhead))
@@ -403,7 +403,7 @@ fn events_of_calls_outside_of_handlers_are_never_dropped() {
     let first = on_a_thread(|bulkhead| rejected(bulkhead, 1), &bulkhead);
     delivering.reached();
     let full = on_a_thread(|other| rejected(other, 1), &other);
-    while bulkhead.dropped_events() == 0 {
+    while bulkhead.status().dropped_events == 0 {
         thread::yield_now();
     }
     let closing = on_a_thread(|bulkhead| _ = bulkhead.close(), &bulkhead);
@@ -422,7 +422,7 @@ fn events_of_calls_outside_of_handlers_are_never_dropped() {
     assert_eq!(of(EventKind::Closed), 1);
     let after_closing = 1_100;
     assert!(of(EventKind::ClosedRejection) >= 2, "those of the waiters at least");
-    assert!(bulkhead.dropped_events() <= 1_100 - 1_024 + 1 + after_closing, "only those of calls in handlers");
+    assert!(bulkhead.status().dropped_events <= 1_100 - 1_024 + 1 + after_closing, "only those of calls in handlers");
     drop((calls, running));
 }
 
@@ -430,10 +430,10 @@ fn events_of_calls_outside_of_handlers_are_never_dropped() {
 fn a_thread_that_takes_over_counts_only_those_of_its_events_that_are_left() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 500);
-    let _running = bulkhead.try_slot_owned().expect("free");
+    let _running = bulkhead.owned().try_slot().expect("free");
     let calls: Vec<_> = (0..500).map(|_| queued(&bulkhead, Waker::noop())).collect();
     let (stop, code) = stop();
-    bulkhead.add_event_handler(move |event| {
+    bulkhead.handle().add_event_handler(EventFilter::ALL, move |event| {
         // Those after the events of the close.
         if event.number > 1 + 1 + 500 {
             count(event);
@@ -471,13 +471,13 @@ fn a_thread_that_takes_over_counts_only_those_of_its_events_that_are_left() {
 fn a_receiver_gets_no_event_of_the_past() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 2);
-    let running = bulkhead.try_slot_owned().expect("free");
-    let mut earlier = bulkhead.subscribe(100).expect("valid");
+    let running = bulkhead.owned().try_slot().expect("free");
+    let mut earlier = bulkhead.handle().subscribe(EventFilter::ALL, 100).expect("valid");
     let (receiver, inside, made) = (Arc::new(Mutex::new(None)), bulkhead.clone(), AtomicUsize::new(0));
     let place = Arc::clone(&receiver);
     let subscribing = waker(move || {
         if made.fetch_add(1, SeqCst) == 0 {
-            *place.lock().expect("no panic") = Some(inside.subscribe(100).expect("valid"));
+            *place.lock().expect("no panic") = Some(inside.handle().subscribe(EventFilter::ALL, 100).expect("valid"));
         }
     });
     let calls = [(); 2].map(|()| queued(&bulkhead, &subscribing));

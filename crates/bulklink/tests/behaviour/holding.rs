@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bulklink::runtime::Clock;
 use bulklink::testing::{Executor, FakeClock};
-use bulklink::{EventKind, Partitions, Reason, Request};
+use bulklink::{EventFilter, EventKind, Partitions, Reason, Request};
 
 use crate::{TestBulkhead, builder, call, executor, ms, recorder, slot, taken};
 
@@ -57,7 +57,7 @@ fn a_wait_that_is_not_measured_is_zero_unless_it_has_a_limit() {
     let bulkhead = builder.build().expect("valid");
     for (request, waited) in [(Request::new(), Duration::ZERO), (Request::new().within(ms(9)), ms(5))] {
         let running = bulkhead.try_slot().expect("free");
-        let waiting = executor.spawn(bulkhead.slot_owned_with(request));
+        let waiting = executor.spawn(bulkhead.with(request).slot());
         executor.run_until_idle();
         executor.clock().advance(ms(5));
         drop(running);
@@ -72,7 +72,7 @@ fn a_slot_of_a_call_with_a_deadline_knows_its_wait_and_cost() {
     let bulkhead = builder(&executor).capacity(2).waiting_room(2).build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
     let deadline = executor.clock().now() + ms(100);
-    let waiting = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(2).deadline(deadline)));
+    let waiting = executor.spawn(bulkhead.with(Request::new().cost(2).deadline(deadline)).slot());
     executor.run_until_idle();
     executor.clock().advance(ms(20));
     drop(running);
@@ -86,8 +86,8 @@ fn a_blocked_thread_and_a_partition_know_the_wait_as_well() {
     let mut executor = executor();
     let builder = Partitions::<&str, FakeClock>::builder_on(executor.clock(), "tenants").max_partitions(2);
     let tenants = builder.parallelism(1).waiting_room(2).build().expect("valid");
-    let running = tenants.try_slot(&"ann").expect("free");
-    let waiting = executor.spawn(tenants.slot(&"ann"));
+    let running = tenants.key(&"ann").try_slot().expect("free");
+    let waiting = executor.spawn(tenants.key(&"ann").slot());
     executor.run_until_idle();
     executor.clock().advance(ms(20));
     drop(running);
@@ -127,15 +127,15 @@ fn every_way_to_hold_a_slot_is_measured() {
         let (bulkhead, clock) = (bulkhead.clone(), clock.clone());
         async move {
             bulkhead.execute(async { pass(&clock) }).await.expect("free");
-            bulkhead.try_execute(async { pass(&clock) }).await.expect("free");
+            bulkhead.with(Request::new().now()).execute(async { pass(&clock) }).await.expect("free");
         }
     });
     bulkhead.blocking_execute(|| pass(&clock)).expect("free");
-    let owned = bulkhead.try_slot_owned().expect("free");
+    let owned = bulkhead.owned().try_slot().expect("free");
     pass(&clock);
     drop(owned);
     let deadline = Request::new().deadline(clock.now() + ms(5));
-    let late = bulkhead.try_slot_with(deadline).expect("free");
+    let late = bulkhead.with(deadline).try_slot().expect("free");
     pass(&clock);
     drop(late);
     assert_eq!(holds(&bulkhead, &start), (5, Some(ms(10))));
@@ -161,7 +161,7 @@ fn admission_is_the_same_with_measured_holds() {
     let mut executor = executor();
     let bulkhead = measured(&executor);
     let (log, handler) = recorder(|event| event.kind);
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     let running = bulkhead.try_slot().expect("free");
     assert_eq!(bulkhead.try_slot().expect_err("taken").reason(), Reason::Saturated);
     let waiting = [(); 3].map(|()| call(&mut executor, &bulkhead));

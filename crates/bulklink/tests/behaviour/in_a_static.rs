@@ -13,7 +13,7 @@ const LIMITS: Limits = Limits::new(1).with_waiting_room(1).with_wait_limit(Some(
 fn a_static_is_the_same_bulkhead_wherever_it_is_used() {
     static SHARED: StaticBulkhead<StdClock> = StaticBulkhead::new(" shared ", StdClock, LIMITS);
 
-    let running = SHARED.try_slot_owned().expect("free");
+    let running = SHARED.owned().try_slot().expect("free");
     let rejection = std::thread::spawn(|| SHARED.try_slot().map(drop)).join().expect("no panic");
     assert_eq!(rejection.expect_err("taken").reason(), Reason::Saturated);
     assert_eq!(SHARED.blocking_slot().expect_err("taken").limit(), Some(ms(5)));

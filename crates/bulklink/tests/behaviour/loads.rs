@@ -28,14 +28,14 @@ fn use_a_slot(bulkhead: &TestBulkhead) {
 fn a_look_counts_since_the_look_before() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 10, 1);
-    let [ceiling, other] = ["share", "other"].map(|by| bulkhead.ceiling(by));
+    let [ceiling, other] = ["share", "other"].map(|by| bulkhead.handle().ceiling(by));
     ceiling.set(3);
     look(&ceiling);
-    let running = [2, 1].map(|cost| bulkhead.try_slot_owned_with(Request::new().cost(cost)).expect("free"));
-    let waits = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(4)));
+    let running = [2, 1].map(|cost| bulkhead.with(Request::new().cost(cost)).try_slot().expect("free"));
+    let waits = executor.spawn(bulkhead.with(Request::new().cost(4)).slot());
     executor.run_until_idle();
     for cost in [5, 2] {
-        assert!(bulkhead.try_slot_with(Request::new().cost(cost)).is_err());
+        assert!(bulkhead.with(Request::new().cost(cost)).try_slot().is_err());
     }
     let seen = look(&ceiling);
     assert_eq!((seen.capacity, seen.is_closed, seen.in_use, seen.waiting), (10, false, 3, 4));
@@ -43,7 +43,7 @@ fn a_look_counts_since_the_look_before() {
 
     waits.cancel();
     drop(running);
-    assert!(bulkhead.try_slot_with(Request::new().cost(4)).is_err());
+    assert!(bulkhead.with(Request::new().cost(4)).try_slot().is_err());
     let seen = look(&ceiling);
     assert_eq!((seen.in_use, seen.waiting, seen.refused), (0, 0, 4));
     assert_eq!((seen.peak_in_use, seen.peak_waiting), (3, 4), "they were there after the look before");
@@ -52,8 +52,8 @@ fn a_look_counts_since_the_look_before() {
 
     let seen = look(&other);
     assert_eq!((seen.refused, seen.peak_in_use, seen.peak_waiting), (11, 3, 4), "its own look before");
-    assert!(bulkhead.try_slot_with(Request::new().cost(4)).is_err());
-    let seen = look(&bulkhead.ceiling("new"));
+    assert!(bulkhead.with(Request::new().cost(4)).try_slot().is_err());
+    let seen = look(&bulkhead.handle().ceiling("new"));
     assert_eq!((seen.refused, seen.peak_in_use, seen.peak_waiting), (0, 0, 0), "what was before it was made");
     assert_eq!(look(&other).refused, 4);
     let status = bulkhead.status();
@@ -63,7 +63,7 @@ fn a_look_counts_since_the_look_before() {
 #[test]
 fn the_peak_counts_calls_that_the_word_admits_and_rejects() {
     let bulkhead = bulkhead(&executor(), 10, 0);
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     ceiling.set(2);
     for _ in 0..2 {
         drop([bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")]);
@@ -83,12 +83,12 @@ fn the_next_call_that_lacks_units_wakes_once() {
     for waiting_room in [0, 10] {
         let mut executor = executor();
         let bulkhead = bulkhead(&executor, 10, waiting_room);
-        let ceiling = bulkhead.ceiling("share");
+        let ceiling = bulkhead.handle().ceiling("share");
         ceiling.set(1);
         use_a_slot(&bulkhead);
         let (counter, waker) = counter();
         ceiling.look(CALLS, &waker);
-        let _running = bulkhead.try_slot_owned().expect("free");
+        let _running = bulkhead.owned().try_slot().expect("free");
         assert_eq!(counter.wakes(), 0, "it has its unit");
         for wakes in [1, 1] {
             let _call = call(&mut executor, &bulkhead);
@@ -105,7 +105,7 @@ fn the_next_call_that_lacks_units_wakes_once() {
 #[test]
 fn a_slot_that_is_given_back_wakes_where_that_is_watched() {
     let bulkhead = bulkhead(&executor(), 10, 0);
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     use_a_slot(&bulkhead);
     let (counter, waker) = counter();
     let running = [bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free")];
@@ -120,7 +120,7 @@ fn a_slot_that_is_given_back_wakes_where_that_is_watched() {
 #[test]
 fn a_change_of_the_bulkhead_and_its_end_wake() {
     let bulkhead = bulkhead(&executor(), 10, 0);
-    let [ceiling, other] = ["share", "other"].map(|by| bulkhead.ceiling(by));
+    let [ceiling, other] = ["share", "other"].map(|by| bulkhead.handle().ceiling(by));
     let (counter, waker) = counter();
     ceiling.look(EventFilter::CHANGES, &waker);
     bulkhead.resize(5).expect("open");
@@ -137,7 +137,7 @@ fn a_change_of_the_bulkhead_and_its_end_wake() {
 #[test]
 fn no_waker_is_kept_longer_than_its_ceiling_or_the_next_look() {
     let bulkhead = bulkhead(&executor(), 1, 0);
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     let (counter, waker) = counter();
     let kept = || Arc::strong_count(&counter) - 2;
     for _ in 0..3 {
@@ -159,13 +159,13 @@ fn no_waker_is_kept_longer_than_its_ceiling_or_the_next_look() {
 fn handlers_get_what_they_listen_to() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
-    let ceiling = bulkhead.ceiling("share");
+    let ceiling = bulkhead.handle().ceiling("share");
     let (counter, waker) = counter();
     ceiling.look(CALLS, &waker);
     let (log, handler) = recorder(|event| event.kind);
-    let id = bulkhead.add_event_handler_for(EventFilter::of(EventKind::Saturated), handler);
+    let id = bulkhead.handle().add_event_handler(EventFilter::of(EventKind::Saturated), handler);
     for wakes in [1, 2] {
-        let running = bulkhead.try_slot_owned().expect("free");
+        let running = bulkhead.owned().try_slot().expect("free");
         let waits = call(&mut executor, &bulkhead);
         assert!(bulkhead.try_slot().is_err());
         assert_eq!((counter.wakes(), taken(&log)), (wakes, vec![EventKind::Saturated]));
@@ -175,8 +175,8 @@ fn handlers_get_what_they_listen_to() {
         drop(waits.output());
         ceiling.look(CALLS, &waker);
     }
-    bulkhead.remove_event_handler(id);
-    let _running = bulkhead.try_slot_owned().expect("free");
+    bulkhead.handle().remove_event_handler(id);
+    let _running = bulkhead.owned().try_slot().expect("free");
     assert!(bulkhead.try_slot().is_err());
     assert_eq!((counter.wakes(), taken(&log)), (3, vec![]), "and watches on without them");
 }
@@ -186,10 +186,10 @@ fn a_partition_that_is_gone_wakes() {
     let executor = executor();
     let tenants: Partitions<String, _> =
         Partitions::builder_on(executor.clock(), "tenants").parallelism(1).max_partitions(1).build().expect("valid");
-    drop(tenants.try_slot("ann"));
-    let ceiling = tenants.handle("ann").expect("it is kept").ceiling("share");
+    drop(tenants.key("ann").try_slot());
+    let ceiling = tenants.partition("ann").expect("it is kept").ceiling("share");
     let (counter, waker) = counter();
     ceiling.look(CALLS, &waker);
-    drop(tenants.try_slot("bob").expect("the only partition is made anew"));
+    drop(tenants.key("bob").try_slot().expect("the only partition is made anew"));
     assert_eq!(counter.wakes(), 1);
 }

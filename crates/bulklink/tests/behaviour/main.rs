@@ -73,7 +73,7 @@ fn bulkhead(executor: &Executor, parallelism: usize, waiting_room: usize) -> Tes
 
 /// Spawns a task that acquires a slot, and polls it once.
 fn call(executor: &mut Executor, bulkhead: &TestBulkhead) -> Call {
-    let call = executor.spawn(bulkhead.slot_owned());
+    let call = executor.spawn(bulkhead.owned().slot());
     executor.run_until_idle();
     call
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bulklink::runtime::{Clock, Instant, Spawn, SpawnError, Timer};
 use bulklink::testing::{FakeClock, FakeSleep};
-use bulklink::{Bulkhead, Partitions, Reason, Registry};
+use bulklink::{Bulkhead, EventFilter, Partitions, Reason, Registry};
 
 use crate::ms;
 
@@ -75,22 +75,22 @@ fn a_call_leaves_its_partition_nevertheless() {
     let builder = Partitions::<&str, _>::builder_on(clock.clone(), "tenants").parallelism(1).waiting_room(2);
     let builder = builder.idle_timeout(std::time::Duration::ZERO).measure_holds(true).max_partitions(1);
     let tenants = builder.build().expect("valid");
-    let slot = tenants.try_slot(&"ann").expect("free");
-    let mut waiting = Box::pin(tenants.slot(&"ann"));
+    let slot = tenants.key(&"ann").try_slot().expect("free");
+    let mut waiting = Box::pin(tenants.key(&"ann").slot());
     assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     clock.panic(true);
     // The end of the hold reads the clock.
     drop(slot);
     drop(waiting);
     clock.panic(false);
-    assert_eq!((tenants.status().leased_operations, tenants.sums().in_flight), (0, 0));
+    assert_eq!((tenants.status().leased_operations, tenants.handle().sums().in_flight), (0, 0));
 }
 
 #[test]
 fn a_slot_is_given_back_and_a_waiter_withdrawn_nevertheless() {
     let clock = PanickingClock::default();
     let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(2).build().expect("valid");
-    bulkhead.add_event_handler(|_| ());
+    bulkhead.handle().add_event_handler(EventFilter::ALL, |_| ());
     let running = bulkhead.try_slot().expect("free");
     let [mut first, mut second] = [(); 2].map(|()| Box::pin(bulkhead.slot()));
     for call in [&mut first, &mut second] {
@@ -154,7 +154,7 @@ fn limits_can_be_changed_and_calls_resumed_nevertheless() {
     assert_eq!(bulkhead.reconfigure(limits).expect("valid").admitted, 0);
     assert!(bulkhead.resume());
     assert!(waiting.iter_mut().all(|call| call.as_mut().poll(&mut context).is_ready()));
-    assert_eq!(bulkhead.take_back_uncollected(Duration::ZERO), 0);
+    assert_eq!(bulkhead.handle().take_back_uncollected(Duration::ZERO), 0);
 }
 
 #[test]
@@ -164,8 +164,8 @@ fn bulkheads_and_partitions_close_nevertheless() {
     let bulkhead = bulkhead.collect_within(ms(10)).build().expect("valid");
     let tenants = Partitions::<&str, _>::builder_on(clock.clone(), "tenants").parallelism(1).waiting_room(1);
     let tenants = tenants.max_partitions(2).build().expect("valid");
-    let slots = [bulkhead.try_slot_owned().expect("free"), tenants.try_slot(&"ann").expect("free")];
-    let mut calls = [Box::pin(bulkhead.slot_owned()), Box::pin(tenants.slot(&"ann"))];
+    let slots = [bulkhead.owned().try_slot().expect("free"), tenants.key(&"ann").try_slot().expect("free")];
+    let mut calls = [Box::pin(bulkhead.owned().slot()), Box::pin(tenants.key(&"ann").slot())];
     let mut context = Context::from_waker(Waker::noop());
     assert!(calls.iter_mut().all(|call| call.as_mut().poll(&mut context).is_pending()));
     clock.panic(true);

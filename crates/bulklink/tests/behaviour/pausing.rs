@@ -2,7 +2,7 @@
 
 use bulklink::runtime::Instant;
 use bulklink::testing::Task;
-use bulklink::{EventKind, FindingCode, Reason, Request, Severity};
+use bulklink::{EventFilter, EventKind, FindingCode, Reason, Request, Severity};
 
 use crate::{Call, TestBulkhead, builder, bulkhead, call, executor, ms, reason, recorder, slot, taken};
 
@@ -11,7 +11,7 @@ fn finished<const N: usize>(calls: &[Call; N]) -> [bool; N] {
 }
 
 fn saturated(bulkhead: &TestBulkhead, request: Request<Instant>) -> bool {
-    bulkhead.try_slot_with(request).is_err_and(|rejection| rejection.reason() == Reason::Saturated)
+    bulkhead.with(request).try_slot().is_err_and(|rejection| rejection.reason() == Reason::Saturated)
 }
 
 /// The slots were in use before, so that the word could admit without the gate.
@@ -115,10 +115,10 @@ fn a_full_waiting_room_rejects_as_saturated_while_paused() {
 fn pausing_and_resuming_say_whether_they_changed_something() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    assert!(!bulkhead.is_paused() && !bulkhead.resume());
-    assert!(bulkhead.pause() && bulkhead.is_paused() && !bulkhead.pause());
-    assert!(bulkhead.is_paused() && bulkhead.resume());
-    assert!(!bulkhead.is_paused() && !bulkhead.resume());
+    assert!(!bulkhead.status().is_paused && !bulkhead.resume());
+    assert!(bulkhead.pause() && bulkhead.status().is_paused && !bulkhead.pause());
+    assert!(bulkhead.status().is_paused && bulkhead.resume());
+    assert!(!bulkhead.status().is_paused && !bulkhead.resume());
     drop(bulkhead.try_slot().expect("free"));
 }
 
@@ -132,7 +132,7 @@ fn closing_ends_a_pause_and_rejects_the_waiters() {
     assert!(bulkhead.close());
     executor.run_until_idle();
     assert_eq!(reason(&waiting), Reason::Closed);
-    assert!(!bulkhead.is_paused() && !bulkhead.status().is_paused);
+    assert!(!bulkhead.status().is_paused && !bulkhead.status().is_paused);
     assert!(!bulkhead.pause() && !bulkhead.resume(), "closing wins");
     assert_eq!(bulkhead.try_slot().expect_err("closed").reason(), Reason::Closed);
     drop(running);
@@ -208,7 +208,7 @@ fn events_tell_of_a_pause_and_of_its_end() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let (log, handler) = recorder(|event| (event.kind, event.affected_waiters(), event.cost()));
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     assert!(bulkhead.pause() && !bulkhead.pause());
     let waiting = call(&mut executor, &bulkhead);
     assert!(bulkhead.resume() && !bulkhead.resume());

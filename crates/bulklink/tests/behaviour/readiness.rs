@@ -31,7 +31,7 @@ type Waiting = Pin<Box<OwnedSlotFuture<FakeClock>>>;
 
 /// Begins a call, which waits.
 fn begin(bulkhead: &TestBulkhead) -> Waiting {
-    let mut waiting = Box::pin(bulkhead.slot_owned());
+    let mut waiting = Box::pin(bulkhead.owned().slot());
     assert!((&mut waiting).now_or_never().is_none());
     waiting
 }
@@ -308,7 +308,7 @@ fn handlers_are_removed_with_the_last_clone_and_keep_no_bulkhead() {
     let token = Arc::new(());
     let watched = |executor: &Executor| {
         let (bulkhead, token) = (bulkhead(executor, 1, 1), Arc::clone(&token));
-        bulkhead.add_event_handler_for(EventFilter::CHANGES, move |_| _ = &token);
+        bulkhead.handle().add_event_handler(EventFilter::CHANGES, move |_| _ = &token);
         bulkhead
     };
     let (one, other) = (watched(&executor), watched(&executor));
@@ -348,10 +348,10 @@ fn a_partition_can_be_watched() {
     let executor = executor();
     let builder = Partitions::builder_on(executor.clock(), "tenants").parallelism(1).max_partitions(2);
     let tenants: Partitions<String, _> = builder.build().expect("valid");
-    drop(tenants.try_slot("ann"));
+    drop(tenants.key("ann").try_slot());
     let readiness = Readiness::new(GRACE).expect("valid");
-    readiness.watch(&tenants.handle("ann").expect("it was used"));
-    tenants.handle("ann").expect("it was used").close();
+    readiness.watch(&tenants.partition("ann").expect("it was used"));
+    tenants.partition("ann").expect("it was used").close();
     assert!(!readiness.is_ready());
     assert!(tenants.discard("ann"));
     assert!(readiness.is_ready(), "it was dropped");
@@ -366,7 +366,7 @@ fn an_older_event_that_is_delivered_later_is_ignored() {
     let readiness = Arc::new(Mutex::new(None::<Readiness>));
     let (inside, clone) = (Arc::clone(&readiness), bulkhead.clone());
     let filter = EventFilter::of(EventKind::Queued).or(EventFilter::of(EventKind::Paused));
-    bulkhead.add_event_handler_for(filter, move |event| {
+    bulkhead.handle().add_event_handler(filter, move |event| {
         if event.kind == EventKind::Paused {
             drop(begin(&clone));
             *inside.lock().expect("no panic") = Some(watching(&[&clone]));
@@ -424,7 +424,7 @@ fn a_clock_that_panics_loses_no_transition() {
     clock.panic(false);
     clock.advance(2 * GRACE);
     assert!(readiness.is_ready(), "the call waits no longer");
-    assert_eq!(bulkhead.handler_panics(), 0);
+    assert_eq!(bulkhead.status().handler_panics, 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bulklink::testing::Task;
-use bulklink::{EventKind, Limits, Occupancy, Reason, ReconfigureError, Request};
+use bulklink::{EventFilter, EventKind, Limits, Occupancy, Reason, ReconfigureError, Request};
 
 use crate::{builder, bulkhead, call, executor, ms, reason, recorder, slot, taken};
 
@@ -116,8 +116,8 @@ fn a_wait_limit_holds_for_later_calls_only() {
 fn a_bound_in_units_holds_for_later_calls_only() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(4).waiting_room(5).build().expect("valid");
-    let _running = bulkhead.try_slot_with(Request::new().cost(4)).expect("free");
-    let ask = |cost| bulkhead.slot_owned_with(Request::new().cost(cost));
+    let _running = bulkhead.with(Request::new().cost(4)).try_slot().expect("free");
+    let ask = |cost| bulkhead.with(Request::new().cost(cost)).slot();
     let waiting = executor.spawn(ask(4));
     executor.run_until_idle();
     bulkhead.reconfigure(bulkhead.limits().with_waiting_room_units(Some(2))).expect("valid");
@@ -132,12 +132,12 @@ fn a_bound_in_units_holds_for_later_calls_only() {
 fn a_refusal_names_every_reason_and_changes_nothing() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(4).waiting_room(5).build().expect("valid");
-    let _running = bulkhead.try_slot_with(Request::new().cost(4)).expect("free");
-    let _waiting = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
+    let _running = bulkhead.with(Request::new().cost(4)).try_slot().expect("free");
+    let _waiting = executor.spawn(bulkhead.with(Request::new().cost(3)).slot());
     executor.run_until_idle();
     let before = bulkhead.limits();
     let (log, handler) = recorder(|event| event.kind);
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     let limits = Limits::new(2)
         .with_waiting_room(Limits::MAX + 1)
         .with_waiting_room_units(Some(0))
@@ -170,7 +170,7 @@ fn passing_the_limits_in_force_changes_nothing() {
     let executor = executor();
     let bulkhead = builder(&executor).parallelism(2).waiting_room(3).wait_limit(ms(50)).build().expect("valid");
     let (log, handler) = recorder(|event| event.kind);
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     let answer = bulkhead.reconfigure(bulkhead.limits()).expect("valid");
     assert!(!answer.has_changed());
     assert_eq!((answer.previous, answer.admitted, taken(&log).len()), (answer.limits, 0, 0));
@@ -187,7 +187,7 @@ fn events_tell_of_a_reconfiguration() {
         let previous = (event.previous_waiting_room(), event.previous_capacity());
         (event.kind, previous, event.occupancy.waiting_room(), event.occupancy.capacity(), event.affected_waiters())
     });
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     bulkhead.reconfigure(bulkhead.limits().with_capacity(3).with_waiting_room(5)).expect("valid");
     let expected = [
         (Reconfigured, (Some(2), None), 5, 1, 0),
@@ -209,7 +209,7 @@ fn a_reconfiguration_while_paused_admits_no_call() {
     let waiting = [call(&mut executor, &bulkhead), call(&mut executor, &bulkhead)];
     let limits = bulkhead.limits().with_capacity(2).with_waiting_room(2);
     assert_eq!(bulkhead.reconfigure(limits).expect("valid").admitted, 0);
-    assert!(bulkhead.is_paused());
+    assert!(bulkhead.status().is_paused);
     bulkhead.resume();
     executor.run_until_idle();
     assert!(waiting.iter().all(Task::is_finished));

@@ -14,7 +14,8 @@ use crate::{TestBulkhead, bulkhead, executor, ms};
 fn each_reason(bulkhead: &TestBulkhead) -> Vec<Rejection> {
     let past = Request::new().before(Instant::EPOCH);
     let running = bulkhead.try_slot().expect("free");
-    let rejections = [bulkhead.try_slot(), bulkhead.try_slot_with(past)].map(|call| call.expect_err("rejected"));
+    let rejections =
+        [bulkhead.owned().try_slot(), bulkhead.with(past).try_slot()].map(|call| call.expect_err("rejected"));
     drop(running);
     bulkhead.close();
     rejections.into_iter().chain(bulkhead.try_slot().err()).collect()
@@ -41,17 +42,17 @@ fn each_rejection_has_its_reason_label_and_occupancy() {
 fn a_rejection_has_the_cost_that_was_asked_for() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 4, 1);
-    let _running = bulkhead.try_slot_with(Request::new().cost(2)).expect("free");
-    let ask = |cost| bulkhead.try_slot_with(Request::new().cost(cost)).expect_err("rejected").cost();
+    let _running = bulkhead.with(Request::new().cost(2)).try_slot().expect("free");
+    let ask = |cost| bulkhead.with(Request::new().cost(cost)).try_slot().expect_err("rejected").cost();
     assert_eq!([ask(3), ask(5), ask(0)], [3, 5, 0]);
-    let late = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(4).within(ms(1))));
+    let late = executor.spawn(bulkhead.with(Request::new().cost(4).within(ms(1))).slot());
     executor.run_until_idle();
     executor.advance(ms(2));
     assert_eq!(late.output().expect("it is time").expect_err("too late").cost(), 4);
     let builder = bulklink::Partitions::builder_on(executor.clock(), "tenants").capacity(3).max_partitions(1);
     let tenants: bulklink::Partitions<String, _> = builder.build().expect("valid");
-    let _ann = tenants.try_slot("ann").expect("free");
-    assert_eq!(tenants.try_slot_with("bob", Request::new().cost(2)).expect_err("no partition").cost(), 2);
+    let _ann = tenants.key("ann").try_slot().expect("free");
+    assert_eq!(tenants.key("bob").with(Request::new().cost(2)).try_slot().expect_err("no partition").cost(), 2);
     bulkhead.close();
     assert_eq!([ask(1), ask(3)], [1, 3]);
 }
@@ -66,8 +67,8 @@ fn only_an_expired_rejection_has_a_limit() {
 fn a_message_has_rounded_times_and_an_error_of_a_closed_bulkhead_its_name() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
-    let running = bulkhead.try_slot_owned().expect("free");
-    let late = executor.spawn(bulkhead.slot_owned_with(Request::new().within(ms(50))));
+    let running = bulkhead.owned().try_slot().expect("free");
+    let late = executor.spawn(bulkhead.within(ms(50)).slot());
     executor.run_until_idle();
     executor.clock().advance(Duration::from_nanos(51_284_113));
     executor.run_until_idle();
@@ -103,7 +104,7 @@ fn a_rejection_does_not_look_like_a_network_timeout() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 1);
     let _running = bulkhead.try_slot().expect("free");
-    let late = executor.spawn(bulkhead.slot_owned_with(Request::new().within(ms(10))));
+    let late = executor.spawn(bulkhead.within(ms(10)).slot());
     executor.advance(ms(10));
     let rejection = late.output().expect("it is time").expect_err("too late");
     assert_eq!(rejection.reason(), Reason::Expired);

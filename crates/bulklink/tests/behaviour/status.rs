@@ -8,9 +8,9 @@ use crate::{builder, bulkhead, call, executor, ms, slot};
 fn free_units_are_those_of_the_status() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(3).waiting_room(2).build().expect("valid");
-    let free = || (bulkhead.free(), bulkhead.status().free());
+    let free = || (bulkhead.status().free(), bulkhead.status().free());
     assert_eq!(free(), (3, 3));
-    let running = bulkhead.try_slot_owned_with(Request::new().cost(2)).expect("free");
+    let running = bulkhead.with(Request::new().cost(2)).try_slot().expect("free");
     assert_eq!(free(), (1, 1));
     bulkhead.pause();
     assert_eq!(free(), (0, 0));
@@ -18,7 +18,7 @@ fn free_units_are_those_of_the_status() {
     bulkhead.resize(1).expect("open");
     assert_eq!(free(), (0, 0));
     bulkhead.resize(3).expect("open");
-    let _large = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(3)));
+    let _large = executor.spawn(bulkhead.with(Request::new().cost(3)).slot());
     executor.run_until_idle();
     assert_eq!(free(), (1, 1), "the call that waits is too large for it");
     bulkhead.close();

@@ -37,14 +37,14 @@ fn a_deadline_is_converted_with_its_distance_from_now() {
 fn a_deadline_of_the_wrapped_clock_is_converted() {
     let (clock, bulkhead) = bulkhead(HOUR);
     for past in [clock.now(), clock.now().saturating_sub(HOUR / 2), Instant::EPOCH] {
-        let rejection = bulkhead.try_slot_with(Request::new().before(past)).expect_err("past");
+        let rejection = bulkhead.with(Request::new().before(past)).try_slot().expect_err("past");
         assert_eq!(rejection.reason(), Reason::Expired);
     }
     for future in [clock.now() + HOUR, Instant::FAR_FUTURE] {
-        drop(bulkhead.try_slot_with(Request::new().before(future)).expect("in time"));
+        drop(bulkhead.with(Request::new().before(future)).try_slot().expect("in time"));
     }
     let _running = bulkhead.try_slot().expect("free");
-    let mut waiting = pin!(bulkhead.slot_with(Request::new().before(clock.now() + HOUR / 2)));
+    let mut waiting = pin!(bulkhead.with(Request::new().before(clock.now() + HOUR / 2)).slot());
     assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     let timer = clock.next_timer().expect("a deadline").saturating_since(clock.now());
     assert!(timer <= HOUR / 2 && timer + HOUR / 60 > HOUR / 2, "{timer:?}");
@@ -65,7 +65,7 @@ fn the_fake_clock_does_not_move_the_counter() {
     let (clock, bulkhead) = bulkhead(HOUR);
     let mut executor = Executor::new(clock.clone());
     let running = bulkhead.try_slot().expect("free");
-    let waiting = executor.spawn(bulkhead.slot_owned());
+    let waiting = executor.spawn(bulkhead.owned().slot());
     executor.advance(HOUR * 3);
     assert!(!waiting.is_finished() && clock.next_timer().is_some(), "a timer that fired early is armed again");
     drop(running);

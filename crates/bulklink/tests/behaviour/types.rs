@@ -5,8 +5,8 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink::testing::FakeClock;
 use bulklink::{
-    Bulkhead, CapacityReport, Closed, CollectiveError, Event, EventReceiver, Handle, OwnedSlot, OwnedSlotFuture,
-    RegisterError, Registry, Rejection, Slot, SlotFuture, Status, StdClock, TryRecvError,
+    Bulkhead, CapacityReport, Closed, CollectiveError, Event, EventFilter, EventReceiver, Handle, OwnedSlot,
+    OwnedSlotFuture, RegisterError, Registry, Rejection, Slot, SlotFuture, Status, StdClock, TryRecvError,
 };
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
@@ -55,7 +55,7 @@ fn an_executing_future_is_spawnable() {
     let bulkhead = Bulkhead::builder_on(FakeClock::new(), "test").parallelism(1).build().expect("valid");
     spawnable(&bulkhead.execute(async { 1 }));
     spawnable(&bulkhead.execute_fallible(async { Ok::<_, ()>(1) }));
-    let mut events = bulkhead.subscribe(1).expect("a capacity");
+    let mut events = bulkhead.handle().subscribe(EventFilter::ALL, 1).expect("a capacity");
     spawnable(&events.recv());
     let registry = Registry::new();
     spawnable(&registry.closed());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bulklink::runtime::{Clock, Instant};
 use bulklink::testing::Executor;
-use bulklink::{Builder, Bulkhead, EventKind, Partitions, Reason, Rejection, Request};
+use bulklink::{Builder, Bulkhead, EventFilter, EventKind, Partitions, Reason, Rejection, Request};
 use futures_util::FutureExt;
 
 use crate::driver::{Background, Call};
@@ -28,7 +28,7 @@ fn poll(call: &mut Call) -> Poll<Result<bulklink::OwnedSlot, Rejection>> {
 
 /// Returns a call that was polled once, and waits.
 fn queued(bulkhead: &Bulkhead<Background>) -> Call {
-    let mut call = Box::pin(bulkhead.slot_owned());
+    let mut call = Box::pin(bulkhead.owned().slot());
     assert!(poll(&mut call).is_pending());
     call
 }
@@ -52,8 +52,8 @@ fn uncollected(bulkhead: &TestBulkhead) -> (usize, usize, Option<Duration>) {
 fn a_status_counts_the_slots_that_are_not_collected() {
     let mut executor = executor();
     let bulkhead = builder(&executor).capacity(4).waiting_room(3).build().expect("valid");
-    let running = [1, 3].map(|cost| bulkhead.try_slot_with(Request::new().cost(cost)).expect("free"));
-    let calls = [1, 2, 1].map(|cost| executor.spawn(bulkhead.slot_owned_with(Request::new().cost(cost))));
+    let running = [1, 3].map(|cost| bulkhead.with(Request::new().cost(cost)).try_slot().expect("free"));
+    let calls = [1, 2, 1].map(|cost| executor.spawn(bulkhead.with(Request::new().cost(cost)).slot()));
     executor.run_until_idle();
     assert_eq!(uncollected(&bulkhead), (0, 0, None));
     let [light, heavy] = running;
@@ -78,7 +78,7 @@ fn the_age_is_unknown_where_the_wait_is_not_measured() {
     drop(running);
     executor.clock().advance(ms(7));
     assert_eq!(uncollected(&bulkhead), (1, 1, None));
-    assert_eq!(bulkhead.take_back_uncollected(Duration::ZERO), 0);
+    assert_eq!(bulkhead.handle().take_back_uncollected(Duration::ZERO), 0);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_limit_on_the_wait_that_comes_before_the_next_look_is_in_time() {
         background.advance(&mut executor, ms(1));
         let deadline = background.now() + ms(10);
         let requests = [Request::new().within(ms(5)), Request::new().deadline(deadline).leaving(ms(5))];
-        let mut limited = requests.map(|request| Box::pin(bulkhead.slot_owned_with(request)));
+        let mut limited = requests.map(|request| Box::pin(bulkhead.with(request).slot()));
         assert!(limited.iter_mut().all(|call| poll(call).is_pending()));
         background.advance(&mut executor, ms(5));
         assert_eq!(bulkhead.status().totals.expired, 2);
@@ -222,7 +222,7 @@ fn a_call_with_an_invalid_cost_leaves_no_slot_free_beside_a_waiter() {
     let (_forgotten, next) = (call(&mut executor, &bulkhead), call(&mut executor, &bulkhead));
     drop(running);
     executor.clock().advance(ms(10));
-    let rejection = bulkhead.try_slot_with(Request::new().cost(2)).expect_err("too much");
+    let rejection = bulkhead.with(Request::new().cost(2)).try_slot().expect_err("too much");
     assert_eq!(rejection.reason(), Reason::InvalidCost);
     let status = bulkhead.status();
     assert_eq!((status.taken_back, status.waiting, status.in_use), (1, 0, 1));
@@ -242,12 +242,12 @@ fn without_drivers_a_call_that_may_not_wait_takes_the_slot_back() {
 #[test]
 fn without_drivers_a_call_that_finds_the_room_full_takes_the_slot_back() {
     let (executor, bulkhead, _forgotten) = without_drivers();
-    let mut waiting = Box::pin(bulkhead.slot_owned());
+    let mut waiting = Box::pin(bulkhead.owned().slot());
     assert!(waiting.as_mut().now_or_never().is_none());
     executor.clock().advance(ms(9));
-    assert!(bulkhead.slot_owned().now_or_never().is_some_and(|outcome| outcome.is_err()));
+    assert!(bulkhead.owned().slot().now_or_never().is_some_and(|outcome| outcome.is_err()));
     executor.clock().advance(ms(1));
-    assert!(bulkhead.slot_owned().now_or_never().is_none(), "the room has a place again");
+    assert!(bulkhead.owned().slot().now_or_never().is_none(), "the room has a place again");
     assert!(waiting.now_or_never().is_some_and(|outcome| outcome.is_ok()));
 }
 
@@ -263,7 +263,7 @@ fn without_drivers_closing_takes_back_what_is_too_old() {
 fn when_the_runtime_of_the_driver_ends_another_one_takes_the_slot_back() {
     let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(ms(100)));
     let running = bulkhead.try_slot().expect("free");
-    let (_forgotten, next) = (queued(&bulkhead), executor.spawn(bulkhead.slot_owned()));
+    let (_forgotten, next) = (queued(&bulkhead), executor.spawn(bulkhead.owned().slot()));
     executor.run_until_idle();
     background.end_runtime();
     drop(running);
@@ -293,7 +293,7 @@ fn a_limit_of_any_length_is_possible() {
         drop(running);
         background.advance(&mut executor, ms(5));
         assert_eq!(is_admitted(&mut first), limit > ms(5));
-        assert_eq!(bulkhead.take_back_uncollected(Duration::MAX), 0);
+        assert_eq!(bulkhead.handle().take_back_uncollected(Duration::MAX), 0);
     }
 }
 
@@ -305,7 +305,7 @@ fn without_drivers_a_waiting_call_that_is_polled_takes_the_slot_back() {
     let running = bulkhead.try_slot().expect("free");
     let mut context = Context::from_waker(Waker::noop());
     let mut calls = [Request::new(), Request::new().within(ms(30))].map(|request| {
-        let mut call = Box::pin(bulkhead.slot_owned_with(request));
+        let mut call = Box::pin(bulkhead.with(request).slot());
         assert!(call.as_mut().poll(&mut context).is_pending());
         call
     });
@@ -320,7 +320,7 @@ fn a_deadline_that_never_comes_is_none() {
     let builder = builder(&executor).parallelism(1).waiting_room(3).collect_within(ms(10));
     let bulkhead = builder.build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
-    let never = executor.spawn(bulkhead.slot_owned_with(Request::new().deadline(Instant::FAR_FUTURE)));
+    let never = executor.spawn(bulkhead.with(Request::new().deadline(Instant::FAR_FUTURE)).slot());
     executor.run_until_idle();
     never.cancel();
     assert_eq!(bulkhead.status().reserve(), Duration::ZERO, "no call with a deadline has come");
@@ -337,10 +337,10 @@ fn an_operator_takes_back_the_slots_of_an_age() {
     executor.clock().advance(ms(10));
     drop(other);
     executor.clock().advance(ms(5));
-    assert_eq!(bulkhead.take_back_uncollected(ms(16)), 0);
-    assert_eq!(bulkhead.take_back_uncollected(ms(15)), 1);
+    assert_eq!(bulkhead.handle().take_back_uncollected(ms(16)), 0);
+    assert_eq!(bulkhead.handle().take_back_uncollected(ms(15)), 1);
     assert_eq!((bulkhead.status().uncollected, bulkhead.status().waiting), (2, 0), "the third call has it now");
-    assert_eq!(bulkhead.take_back_uncollected(Duration::ZERO), 2);
+    assert_eq!(bulkhead.handle().take_back_uncollected(Duration::ZERO), 2);
     executor.run_until_idle();
     assert!(forgotten.iter().all(|call| crate::reason(call) == Reason::Uncollected));
     assert_eq!((bulkhead.status().in_flight, bulkhead.status().taken_back), (0, 3));
@@ -353,7 +353,7 @@ fn a_call_that_is_dropped_after_its_slot_was_taken_back_counts_once() {
     let running = bulkhead.try_slot().expect("free");
     let forgotten = call(&mut executor, &bulkhead);
     drop(running);
-    assert_eq!(bulkhead.take_back_uncollected(Duration::ZERO), 1);
+    assert_eq!(bulkhead.handle().take_back_uncollected(Duration::ZERO), 1);
     forgotten.cancel();
     let status = bulkhead.status();
     assert_eq!((status.taken_back, status.totals.abandoned, status.totals.admitted), (1, 1, 2));
@@ -367,11 +367,11 @@ fn an_event_says_that_a_slot_was_taken_back() {
     let running = bulkhead.try_slot().expect("free");
     let _forgotten = call(&mut executor, &bulkhead);
     let (log, handler) = recorder(|event| (event.kind, event.cost(), event.waited(), event.occupancy.in_flight()));
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     executor.clock().advance(ms(3));
     drop(running);
     executor.clock().advance(ms(4));
-    bulkhead.take_back_uncollected(ms(4));
+    bulkhead.handle().take_back_uncollected(ms(4));
     let kinds = taken(&log);
     assert_eq!(kinds.last(), Some(&(EventKind::Uncollected, Some(1), Some(ms(3)), 0)));
     assert_eq!(kinds.len(), 3);
@@ -383,8 +383,8 @@ fn each_partition_takes_back_its_own_slots() {
     let mut executor = Executor::new(background.clock());
     let builder = Partitions::<&str, _>::builder_on(background.clone(), "tenants").max_partitions(2);
     let tenants = builder.parallelism(1).waiting_room(2).collect_within(ms(10)).build().expect("valid");
-    let running = tenants.try_slot(&"ann").expect("free");
-    let mut calls = [(); 2].map(|()| Box::pin(tenants.slot(&"ann")));
+    let running = tenants.key(&"ann").try_slot().expect("free");
+    let mut calls = [(); 2].map(|()| Box::pin(tenants.key(&"ann").slot()));
     let mut context = Context::from_waker(Waker::noop());
     assert!(calls.iter_mut().all(|call| call.as_mut().poll(&mut context).is_pending()));
     drop(running);

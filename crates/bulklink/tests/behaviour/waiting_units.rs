@@ -1,6 +1,6 @@
 //! A waiting room that is bounded in units too.
 
-use bulklink::{EventKind, FindingCode, InvalidArgument, Limits, Partitions, Reason, Rejection, Request};
+use bulklink::{EventFilter, EventKind, FindingCode, InvalidArgument, Limits, Partitions, Reason, Rejection, Request};
 
 use crate::{Call, TestBulkhead, builder, bulkhead, call, executor, ms, reason, recorder, slot, taken};
 use bulklink::testing::Executor;
@@ -11,7 +11,7 @@ fn bounded(executor: &Executor, units: usize) -> TestBulkhead {
 }
 
 fn call_of(executor: &mut Executor, bulkhead: &TestBulkhead, cost: usize) -> Call {
-    let call = executor.spawn(bulkhead.slot_owned_with(Request::new().cost(cost)));
+    let call = executor.spawn(bulkhead.with(Request::new().cost(cost)).slot());
     executor.run_until_idle();
     call
 }
@@ -136,7 +136,7 @@ fn a_rejection_for_its_units_is_reported_as_saturated() {
     let bulkhead = bounded(&executor, 2);
     let _running = slot(&call_of(&mut executor, &bulkhead, 4));
     let (log, handler) = recorder(|event| (event.kind, event.cost(), event.occupancy.waiting()));
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     drop(rejection(&call_of(&mut executor, &bulkhead, 3)));
     assert_eq!(taken(&log), [(EventKind::Saturated, Some(3), 0)]);
 }
@@ -147,8 +147,8 @@ fn partitions_bound_their_units_too() {
     let builder = Partitions::<u8, _>::builder_on(executor.clock(), "test").capacity(4).max_partitions(2);
     let partitions = builder.waiting_room(5).waiting_room_units(2).build().expect("valid");
     assert_eq!(partitions.status().each.waiting_room_units, Some(2));
-    let _running = partitions.try_slot_with(&1, Request::new().cost(4)).expect("free");
-    let rejected = executor.spawn(partitions.slot_with(&1, Request::new().cost(3)));
+    let _running = partitions.key(&1).with(Request::new().cost(4)).try_slot().expect("free");
+    let rejected = executor.spawn(partitions.key(&1).with(Request::new().cost(3)).slot());
     executor.run_until_idle();
     assert_eq!(rejection(&rejected).waiting_room_units(), Some(2));
 }

@@ -109,7 +109,7 @@ fn a_wait_for_the_drain_can_change_its_waker() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let running = bulkhead.try_slot().expect("free");
     let (first, second) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let mut closed = pin!(bulkhead.closed());
+    let mut closed = pin!(bulkhead.handle().closed());
     for woken in [&first, &second, &second] {
         let waker = probe(&bulkhead, woken, false);
         assert!(closed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
@@ -229,7 +229,7 @@ fn a_dropped_wait_for_the_drain_leaves_no_waker_behind() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let woken = Arc::new(AtomicUsize::new(0));
     let waker = probe(&bulkhead, &woken, false);
-    let mut closed = Box::pin(bulkhead.closed());
+    let mut closed = Box::pin(bulkhead.handle().closed());
     assert!(closed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     drop((closed, waker));
     assert_eq!(Arc::strong_count(&woken), 1);

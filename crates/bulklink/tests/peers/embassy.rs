@@ -10,7 +10,7 @@ use crate::{Call, blocked, bulkhead, free, refused, semaphore, take};
 fn a_slot_knows_its_cost() {
     let semaphore = semaphore(3);
     assert_eq!((take(&semaphore, 1).cost(), Call::new(&semaphore, 2).slot().cost()), (1, 2));
-    let two = semaphore.try_slot_with(Request::new().cost(2)).expect("free");
+    let two = semaphore.with(Request::new().cost(2)).try_slot().expect("free");
     assert_eq!((two.cost(), free(&semaphore)), (2, 1));
 }
 

@@ -17,7 +17,7 @@ fn a_call_waits_until_a_slot_is_released_and_knows_how_long() {
         clock.sleep(ms(200)).await;
         drop(running);
     });
-    let waiting = executor.spawn(bulkhead.slot_owned());
+    let waiting = executor.spawn(bulkhead.owned().slot());
     executor.advance(ms(199));
     assert!(!waiting.is_finished());
     executor.advance(ms(1));
@@ -32,9 +32,9 @@ fn a_wait_that_ends_and_a_full_room_have_different_reasons() {
     let mut executor = Executor::new(FakeClock::new());
     let bulkhead = bulkhead(&executor.clock(), 1, 1);
     let limited = Request::new().within(ms(100));
-    let admitted = executor.spawn(bulkhead.slot_owned_with(limited));
-    let expired = executor.spawn(bulkhead.slot_owned_with(limited));
-    let full = executor.spawn(bulkhead.slot_owned_with(limited));
+    let admitted = executor.spawn(bulkhead.with(limited).slot());
+    let expired = executor.spawn(bulkhead.with(limited).slot());
+    let full = executor.spawn(bulkhead.with(limited).slot());
     executor.advance(ms(100));
     let _running = admitted.output().expect("free").expect("admitted");
     let reason =

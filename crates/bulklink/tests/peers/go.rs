@@ -15,7 +15,7 @@ fn threads_with_different_costs_leave_all_units_free() {
         let semaphore = semaphore.clone();
         thread::spawn(move || {
             for _ in 0..300 {
-                let slot = semaphore.blocking_slot_with(Request::new().cost(cost)).expect("room");
+                let slot = semaphore.with(Request::new().cost(cost)).blocking_slot().expect("room");
                 assert!(semaphore.status().in_use <= 4);
                 drop(slot);
             }
@@ -46,10 +46,10 @@ fn a_call_with_a_limit_succeeds_or_expires_at_it() {
     let limited = Request::new().within(ms(10));
     for _ in 0..2 {
         let _one = take(&semaphore, 1);
-        let second = executor.spawn(semaphore.slot_owned_with(limited));
+        let second = executor.spawn(semaphore.with(limited).slot());
         executor.run_until_idle();
         let _two = second.output().expect("free").expect("admitted");
-        let third = executor.spawn(semaphore.slot_owned_with(limited));
+        let third = executor.spawn(semaphore.with(limited).slot());
         executor.advance(ms(9));
         assert!(!third.is_finished());
         executor.advance(ms(1));
@@ -128,7 +128,7 @@ fn taking_the_whole_capacity_waits_for_all_workers() {
         })
         .collect();
     executor.run_until_idle();
-    let all = executor.spawn(pool.slot_owned_with(Request::new().cost(3)));
+    let all = executor.spawn(pool.with(Request::new().cost(3)).slot());
     executor.advance(ms(10));
     assert!(!all.is_finished(), "the last two of 32 calls run");
     executor.advance(ms(1));

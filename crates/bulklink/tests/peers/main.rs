@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use bulklink::runtime::Instant;
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, EventKind, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
+use bulklink::{Bulkhead, EventFilter, EventKind, OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
 
 type TestBulkhead = Bulkhead<FakeClock>;
 type Answer = Result<OwnedSlot, Rejection>;
@@ -48,12 +48,12 @@ fn free(bulkhead: &TestBulkhead) -> usize {
 
 /// Takes a slot that is free.
 fn take(bulkhead: &TestBulkhead, cost: usize) -> OwnedSlot {
-    bulkhead.try_slot_owned_with(Request::new().cost(cost)).expect("free")
+    bulkhead.with(Request::new().cost(cost)).try_slot().expect("free")
 }
 
 /// Returns why a call that may not wait is rejected.
 fn refused(bulkhead: &TestBulkhead, cost: usize) -> Reason {
-    bulkhead.try_slot_owned_with(Request::new().cost(cost)).expect_err("not free").reason()
+    bulkhead.with(Request::new().cost(cost)).try_slot().expect_err("not free").reason()
 }
 
 /// A call that the test polls by hand.
@@ -77,7 +77,7 @@ impl Call {
     }
 
     fn of(bulkhead: &TestBulkhead, request: Request<Instant>) -> Self {
-        Call { future: bulkhead.slot_owned_with(request), woken: Arc::default() }
+        Call { future: bulkhead.with(request).slot(), woken: Arc::default() }
     }
 
     /// A call that has been polled once, and waits.
@@ -123,7 +123,7 @@ fn blocked(bulkhead: &TestBulkhead, cost: usize) -> JoinHandle<Answer> {
     let queued = bulkhead.status().totals.queued;
     let thread = thread::spawn({
         let bulkhead = bulkhead.clone();
-        move || bulkhead.blocking_slot_owned_with(Request::new().cost(cost))
+        move || bulkhead.with(Request::new().cost(cost)).blocking_slot()
     });
     while bulkhead.status().totals.queued == queued {
         thread::yield_now();
@@ -154,7 +154,7 @@ fn kinds(bulkhead: &TestBulkhead) -> Arc<Mutex<Vec<EventKind>>> {
     let log = Arc::new(Mutex::new(vec![]));
     let inside = Arc::clone(&log);
     let handler = move |event: &bulklink::Event| inside.lock().expect("no panic").push(event.kind);
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     log
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bulklink::EventKind::{Admitted, Released, Saturated};
 use bulklink::testing::{Executor, FakeClock};
-use bulklink::{Bulkhead, ExecuteError, Reason, SubmitError};
+use bulklink::{Bulkhead, ExecuteError, Reason, Request, SubmitError};
 
 use crate::{TestBulkhead, bulkhead, free, kinds, refused, semaphore, take};
 
@@ -67,7 +67,7 @@ fn every_way_to_run_an_operation_gives_its_slot_back() {
         let seen = || free(&bulkhead);
         let during = bulkhead.execute(async { seen() }).await.expect("free");
         assert_eq!(free_in_and_after(&bulkhead, during), (0, 1));
-        let during = bulkhead.try_execute(async { seen() }).await.expect("free");
+        let during = bulkhead.with(Request::new().now()).execute(async { seen() }).await.expect("free");
         assert_eq!(free_in_and_after(&bulkhead, during), (0, 1));
         let wrapped = bulkhead.wrap(|name: &'static str| async move { format!("Hello {name}") });
         assert_eq!(wrapped.call("Tom").await.expect("free"), "Hello Tom");
@@ -81,7 +81,7 @@ fn every_way_to_run_an_operation_gives_its_slot_back() {
     let during = bulkhead.blocking_execute(|| free(&bulkhead)).expect("free");
     assert_eq!(free_in_and_after(&bulkhead, during), (0, 1));
     for result in [Ok(()), Err("BAM!")] {
-        let answer = bulkhead.blocking_execute_fallible(|| result);
+        let answer = bulkhead.owned().blocking_execute_fallible(|| result);
         assert_eq!((answer, free(&bulkhead)), (result.map_err(ExecuteError::Operation), 1));
     }
     assert_eq!((bulkhead.status().totals.finished, bulkhead.status().totals.rejected()), (8, 0));
@@ -119,7 +119,7 @@ fn a_rejection_names_the_bulkhead() {
 fn an_operation_that_fails_beside_another_frees_only_its_own_slot() {
     let bulkhead = bulkhead(&FakeClock::new(), 2, 0);
     let _running = take(&bulkhead, 1);
-    let failed = bulkhead.blocking_execute_fallible(|| Err::<(), _>("BAM!"));
+    let failed = bulkhead.owned().blocking_execute_fallible(|| Err::<(), _>("BAM!"));
     assert_eq!((failed, free(&bulkhead)), (Err(ExecuteError::Operation("BAM!")), 1));
 }
 

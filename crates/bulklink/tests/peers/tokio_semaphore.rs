@@ -134,8 +134,8 @@ fn a_task_gets_a_small_slot_at_once_and_a_large_one_after_a_release() {
     let task = executor.spawn({
         let semaphore = semaphore.clone();
         async move {
-            let ten = semaphore.slot_with(Request::new().cost(10)).await.expect("free");
-            let more = semaphore.slot_with(Request::new().cost(32)).await.expect("its turn");
+            let ten = semaphore.with(Request::new().cost(10)).slot().await.expect("free");
+            let more = semaphore.with(Request::new().cost(32)).slot().await.expect("its turn");
             ten.cost() + more.cost()
         }
     });
@@ -184,12 +184,12 @@ fn blocking_calls_take_units_and_give_them_back() {
     let three = Request::new().cost(3);
     let one = semaphore.blocking_slot().expect("free");
     assert_eq!(free(&semaphore), 4);
-    let owned = semaphore.blocking_slot_owned().expect("free");
+    let owned = semaphore.owned().blocking_slot().expect("free");
     assert_eq!(free(&semaphore), 3);
-    let many = semaphore.blocking_slot_with(three).expect("free");
+    let many = semaphore.with(three).blocking_slot().expect("free");
     assert_eq!(free(&semaphore), 0);
     drop((one, owned, many));
-    let many = semaphore.blocking_slot_owned_with(three).expect("free");
+    let many = semaphore.with(three).blocking_slot().expect("free");
     assert_eq!(free(&semaphore), 2);
     drop(many);
     assert_eq!(free(&semaphore), 5);
@@ -211,8 +211,8 @@ fn blocking_calls_on_a_closed_bulkhead_are_rejected_as_closed() {
     let semaphore = semaphore(1);
     semaphore.close();
     for request in [Request::new(), Request::new().cost(2)] {
-        assert_eq!(semaphore.blocking_slot_with(request).expect_err("closed").reason(), Reason::Closed);
-        assert_eq!(semaphore.blocking_slot_owned_with(request).expect_err("closed").reason(), Reason::Closed);
+        assert_eq!(semaphore.with(request).blocking_slot().expect_err("closed").reason(), Reason::Closed);
+        assert_eq!(semaphore.with(request).blocking_slot().expect_err("closed").reason(), Reason::Closed);
     }
 }
 
@@ -314,7 +314,7 @@ fn threads_never_use_more_units_than_the_capacity() {
         let semaphore = semaphore.clone();
         thread::spawn(move || {
             for cost in [4, 10, 8].repeat(50) {
-                let slot = semaphore.blocking_slot_with(Request::new().cost(cost)).expect("room");
+                let slot = semaphore.with(Request::new().cost(cost)).blocking_slot().expect("room");
                 assert!(semaphore.status().in_use <= 10);
                 drop(slot);
             }
@@ -348,8 +348,8 @@ fn a_merged_slot_gives_back_the_units_of_both() {
     assert_eq!((one.cost(), free(&semaphore)), (3, 0));
     drop(one);
     assert_eq!(free(&semaphore), 3);
-    let mut one = semaphore.try_slot().expect("free");
-    let two = semaphore.try_slot_with(Request::new().cost(2)).expect("free");
+    let mut one = semaphore.owned().try_slot().expect("free");
+    let two = semaphore.with(Request::new().cost(2)).try_slot().expect("free");
     one.merge(two).expect("of the same bulkhead");
     assert_eq!(free(&semaphore), 0);
     drop(one);

@@ -81,7 +81,7 @@ impl Scheme for Ours {
     async fn acquire(&self, cost: u16, wait: Option<Duration>) -> Result<Held, Refusal> {
         loop {
             let request = Request::new().cost(cost.into()).within(wait.unwrap_or(FETCH));
-            let slot = self.bulkhead.slot_owned_with(request).await;
+            let slot = self.bulkhead.with(request).slot().await;
             let refusal = if wait.is_none() { Refusal::Saturated } else { Refusal::Other };
             if let Some(held) = Held::of(slot.map_err(|_| refusal)?, &self.share) {
                 return Ok(held);

@@ -38,7 +38,7 @@ impl<W: World> Subject for PartitionsFront<W> {
         let request = subject::ask(enter, Request::new(), Request::now, Request::within, |request, deadline| {
             request.before(self.calls.world.instant(deadline))
         });
-        self.calls.enter(enter.id, || self.partitions.slot_with(enter.partition.as_str(), request))
+        self.calls.enter(enter.id, || self.partitions.key(enter.partition.as_str()).with(request).slot())
     }
 
     fn release(&mut self, id: usize) -> Done {
@@ -56,7 +56,7 @@ impl<W: World> Subject for PartitionsFront<W> {
 
     fn cleanup_idle(&mut self) -> Done<usize> {
         let partitions = &self.partitions;
-        Ok(self.calls.act(|| partitions.cleanup_idle()))
+        Ok(self.calls.act(|| partitions.handle().cleanup_idle()))
     }
 
     fn discard(&mut self, partition: &str) -> Done<bool> {

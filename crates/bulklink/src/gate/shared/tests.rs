@@ -71,9 +71,9 @@ fn is_closed_and_closed_leave_the_word_in_place() {
     );
     drop(front.try_slot());
     let before = counted();
-    let mut closed = pin!(front.closed());
+    let mut closed = pin!(front.handle().closed());
     assert!(!front.is_closed() && closed.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-    closed.set(front.closed());
+    closed.set(front.handle().closed());
     assert_eq!(counted(), before, "nothing was folded");
 }
 
@@ -82,10 +82,10 @@ fn a_call_takes_no_lock_beside_a_handler_of_rejections_and_waits() {
     let front = front(1);
     drop(front.try_slot());
     let filter = EventFilter::REJECTIONS.or(EventFilter::WAITS).or(EventFilter::CHANGES);
-    front.add_event_handler_for(filter, |_| ());
+    front.handle().add_event_handler(filter, |_| ());
     assert_eq!(while_locked(&front, LONG, try_once), Some(Ok(())));
     assert_eq!(while_locked(&front, LONG, poll_once), Some(Ok(())));
-    front.add_event_handler_for(EventFilter::of(EventKind::Released), |_| ());
+    front.handle().add_event_handler(EventFilter::of(EventKind::Released), |_| ());
     assert_eq!(while_locked(&front, Duration::from_millis(20), try_once), None, "it waits for the lock");
 }
 
@@ -169,7 +169,7 @@ fn a_call_after_close_is_rejected_without_the_lock() {
 fn an_admission_takes_the_lock_while_there_is_a_subscriber_and_no_longer() {
     let front = front(1);
     drop(front.try_slot());
-    let events = front.subscribe(100).expect("a capacity");
+    let events = front.handle().subscribe(EventFilter::ALL, 100).expect("a capacity");
     assert_eq!(while_locked(&front, Duration::from_millis(10), try_once), None);
     drop(events);
     assert_eq!(while_locked(&front, LONG, try_once), Some(Ok(())));
@@ -214,8 +214,8 @@ fn readings(measured: bool, limit: Option<Duration>, request: Request<Instant>) 
     let builder = limit.into_iter().fold(builder.measure_waits(measured), Builder::wait_limit);
     let front = builder.build().expect("valid");
     let lock = &front.handle().shared.state;
-    let running: OwnedSlot = front.try_slot_owned().expect("free");
-    let mut waiting = std::boxed::Box::pin(front.slot_owned_with(request));
+    let running: OwnedSlot = front.owned().try_slot().expect("free");
+    let mut waiting = std::boxed::Box::pin(front.with(request).slot());
     let (early, thread) = lock.with(|_| {
         let thread = thread::spawn(move || {
             assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -239,7 +239,7 @@ fn a_release_adds_to_a_held_word_once() {
     let builder = Bulkhead::builder_on(Reporting(FakeClock::new(), send), "test").capacity(1).waiting_room(1);
     let front = builder.build().expect("valid");
     drop(front.try_slot());
-    let running = front.try_slot_owned().expect("a unit is offered by the word");
+    let running = front.owned().try_slot().expect("a unit is offered by the word");
     let mut waiting = pin!(front.slot());
     assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     assert_eq!(reports.try_iter().count(), 1);

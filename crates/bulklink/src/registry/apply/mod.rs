@@ -71,7 +71,7 @@ impl Registry {
     /// config.bulkheads.get_mut("payments").unwrap().parallelism = Some(20);
     /// let applied = registry.apply(&config, &FakeClock::new())?;
     /// assert_eq!(applied.to_string(), "payments: parallelism 10 -> 20\nreports: removed");
-    /// assert_eq!(payments.free(), 19);
+    /// assert_eq!(payments.status().free(), 19);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply<R>(&self, config: &Config, runtime: &R) -> Result<Applied, ApplyError>

@@ -19,7 +19,7 @@ fn a_bulkhead_is_built_with_all_settings() {
     let limits = db.limits();
     assert_eq!((limits.capacity, limits.waiting_room, limits.waiting_room_units), (8, 50, Some(20)));
     assert_eq!(limits.wait_limit, Some(ms(250)));
-    let slot = db.try_slot_owned().expect("free");
+    let slot = db.owned().try_slot().expect("free");
     let before = db.status();
     world.clock.advance(ms(30));
     drop(slot);

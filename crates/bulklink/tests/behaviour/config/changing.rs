@@ -15,7 +15,7 @@ fn a_change_is_live_and_admits_waiting_calls() {
     (section.parallelism, section.waiting_room, section.wait_limit) = (Some(1), Some(5), Some(ms(250)));
     world.applied();
     let a = world.bulkhead("a");
-    let _running = a.try_slot_owned().expect("free");
+    let _running = a.owned().try_slot().expect("free");
     let waiting: Vec<_> = (0..3).map(|_| call(&mut world.executor, &a)).collect();
     let section = world.section("a");
     (section.parallelism, section.wait_limit) = (Some(3), Some(Duration::from_secs(1)));
@@ -61,8 +61,8 @@ fn a_capacity_below_the_cost_of_a_waiting_call_is_refused() {
     world.section("b").parallelism = Some(1);
     world.applied();
     let a = world.bulkhead("a");
-    let _running = a.try_slot_owned().expect("free");
-    let waiting = world.executor.spawn(a.slot_owned_with(Request::new().cost(5).within(ms(100))));
+    let _running = a.owned().try_slot().expect("free");
+    let waiting = world.executor.spawn(a.with(Request::new().cost(5).within(ms(100))).slot());
     world.executor.run_until_idle();
     world.section("a").capacity = Some(4);
     world.section("b").parallelism = Some(2);
@@ -101,8 +101,8 @@ fn a_value_out_of_range_and_a_waiting_call_hide_no_setting_that_cannot_change() 
     (section.capacity, section.waiting_room) = (Some(5), Some(5));
     world.applied();
     let a = world.bulkhead("a");
-    let _running = a.try_slot_owned().expect("free");
-    let _waiting = world.executor.spawn(a.slot_owned_with(Request::new().cost(5)));
+    let _running = a.owned().try_slot().expect("free");
+    let _waiting = world.executor.spawn(a.with(Request::new().cost(5)).slot());
     world.executor.run_until_idle();
     let section = world.section("a");
     (section.capacity, section.waiting_room, section.measure_holds) = (Some(0), Some(usize::MAX), Some(true));
@@ -127,7 +127,7 @@ fn a_value_out_of_range_hides_no_label_that_is_taken() {
     world.section("a").parallelism = Some(1);
     world.section("b").parallelism = Some(1);
     world.applied();
-    let _running = world.bulkhead("b").try_slot_owned().expect("free");
+    let _running = world.bulkhead("b").owned().try_slot().expect("free");
     world.config.bulkheads.remove("b");
     world.applied();
     world.section("b").parallelism = Some(0);
@@ -175,6 +175,6 @@ fn the_same_configuration_changes_nothing_however_long_its_durations_are() {
     (section.wait_limit, section.idle_timeout) = (Some(Duration::MAX), Some(Duration::MAX));
     world.applied();
     let t = world.partitions("t");
-    let _slot = t.try_slot("k").unwrap();
+    let _slot = t.key("k").try_slot().unwrap();
     assert_eq!(world.applied(), "");
 }

@@ -44,9 +44,9 @@ fn a_configuration_that_is_applied_1000_times_under_load_loses_no_waiter() {
             let (a, tenants) = (a.clone(), tenants.clone());
             calls.push(world.executor.spawn(async move {
                 let slot = if call % 2 == 0 {
-                    a.slot_owned_with(request).await
+                    a.with(request).slot().await
                 } else {
-                    tenants.slot_with(&format!("k{}", call % 4), request).await
+                    tenants.key(&format!("k{}", call % 4)).with(request).slot().await
                 };
                 let _slot = slot.expect("admitted in the end");
                 admitted.set(admitted.get() + 1);
@@ -62,7 +62,7 @@ fn a_configuration_that_is_applied_1000_times_under_load_loses_no_waiter() {
     let status = a.status();
     assert_eq!((status.in_use, status.waiting, status.totals.rejected()), (0, 0, 0));
     assert_eq!(status.totals.admitted, 3000);
-    let sums = tenants.sums();
+    let sums = tenants.handle().sums();
     assert_eq!((sums.totals.admitted, sums.totals.rejected()), (3000, 0));
 }
 
@@ -83,7 +83,7 @@ fn threads_that_wait_are_not_lost_either() {
                 scope.spawn(move || {
                     while !ended.load(SeqCst) {
                         let cost = bulklink::Request::new().cost(1 + thread % 3);
-                        drop(a.blocking_slot_with(cost).expect("admitted in the end"));
+                        drop(a.with(cost).blocking_slot().expect("admitted in the end"));
                         done.fetch_add(1, SeqCst);
                     }
                 })

@@ -174,8 +174,8 @@ fn seen(world: &World, held: &BTreeMap<String, Vec<OwnedSlot>>) -> Model {
         let (status, label) = (handle.status(), handle.label().to_owned());
         let tenants = world.partitions(&label);
         let capacity = |key: &str| {
-            drop(tenants.try_slot(key));
-            tenants.handle(key).map_or(0, |handle| handle.limits().capacity)
+            drop(tenants.key(key).try_slot());
+            tenants.partition(key).map_or(0, |handle| handle.limits().capacity)
         };
         let keys = ["x", "y"].map(|key| (key.to_owned(), capacity(key))).into();
         model.insert(
@@ -187,7 +187,7 @@ fn seen(world: &World, held: &BTreeMap<String, Vec<OwnedSlot>>) -> Model {
                 keys,
                 held: held.get(&label).map_or(0, Vec::len),
                 is_leaving: false,
-                is_closed: handle.is_closed(),
+                is_closed: handle.status().is_closed,
             },
         );
     }
@@ -234,8 +234,8 @@ proptest! {
                 Step::Hold(label) => {
                     let label = LABELS[label];
                     let slot = match model.get(label) {
-                        Some(entry) if entry.is_partitions => world.partitions(label).try_slot("x").ok(),
-                        Some(_) => world.bulkhead(label).try_slot_owned().ok(),
+                        Some(entry) if entry.is_partitions => world.partitions(label).key("x").try_slot().ok(),
+                        Some(_) => world.bulkhead(label).owned().try_slot().ok(),
                         None => None,
                     };
                     if let Some(slot) = slot {

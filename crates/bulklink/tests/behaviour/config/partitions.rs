@@ -27,8 +27,8 @@ fn set_key(world: &mut World, name: &str, limits: KeyConfig) {
 }
 
 fn capacity(tenants: &Partitions<String, FakeClock>, key: &str) -> usize {
-    drop(tenants.try_slot(key));
-    tenants.handle(key).expect("kept").limits().capacity
+    drop(tenants.key(key).try_slot());
+    tenants.partition(key).expect("kept").limits().capacity
 }
 
 #[test]
@@ -42,11 +42,11 @@ fn keys_have_limits_of_their_own_and_the_common_ones_for_the_rest() {
     assert_eq!(world.applied(), "tenants: added, parallelism 2, waiting_room 5, wait_limit 250ms, limits of 2 keys");
     let tenants = world.partitions("tenants");
     assert_eq!(["ann", "bob", "eve"].map(|key| capacity(&tenants, key)), [20, 2, 2]);
-    let limits = |key| tenants.handle(key).expect("kept").limits();
+    let limits = |key| tenants.partition(key).expect("kept").limits();
     assert_eq!((limits("ann").waiting_room, limits("ann").wait_limit), (5, Some(ms(250))));
     assert_eq!((limits("bob").waiting_room, limits("bob").wait_limit), (0, None));
     world.clock.advance(ms(100));
-    assert_eq!(tenants.cleanup_idle(), 3, "after the idle timeout");
+    assert_eq!(tenants.handle().cleanup_idle(), 3, "after the idle timeout");
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn limits_of_keys_change_live() {
     set_key(&mut world, "bob", key(4));
     world.applied();
     let tenants = world.partitions("tenants");
-    let slots: Vec<_> = (0..2).map(|_| tenants.try_slot("eve").expect("free")).collect();
-    let waiting = world.executor.spawn(tenants.slot("eve"));
+    let slots: Vec<_> = (0..2).map(|_| tenants.key("eve").try_slot().expect("free")).collect();
+    let waiting = world.executor.spawn(tenants.key("eve").slot());
     world.executor.run_until_idle();
     assert_eq!(["ann", "bob", "eve"].map(|key| capacity(&tenants, key)), [3, 4, 2]);
 
@@ -88,8 +88,8 @@ fn limits_of_a_key_that_a_waiting_call_forbids_are_refused_and_change_nothing() 
     world.section("a").parallelism = Some(3);
     world.applied();
     let tenants = world.partitions("tenants");
-    let _running = tenants.try_slot("ann").expect("free");
-    let _waiting = world.executor.spawn(tenants.slot_with("ann", Request::new().cost(4)));
+    let _running = tenants.key("ann").try_slot().expect("free");
+    let _waiting = world.executor.spawn(tenants.key("ann").with(Request::new().cost(4)).slot());
     world.executor.run_until_idle();
     set_key(&mut world, "ann", key(3));
     set_key(&mut world, "bob", key(9));
@@ -133,14 +133,14 @@ fn partitions_of_the_program_get_common_limits_and_keep_those_of_their_keys() {
     let own = Partitions::<usize, _>::builder_on(world.clock.clone(), "tenants").parallelism(1).max_partitions(10);
     let own = own.idle_timeout(ms(5)).limits_for(|key, limits| limits.with_capacity(limits.capacity + *key));
     let own = world.registry.create_partitions(own).expect("valid");
-    drop(own.try_slot(&7));
+    drop(own.key(&7).try_slot());
     assert_eq!(world.applied(), "tenants: parallelism 1 -> 2, waiting_room 0 -> 5, wait_limit none -> 250ms");
-    assert_eq!(own.handle(&7).expect("kept").limits().capacity, 9);
+    assert_eq!(own.partition(&7).expect("kept").limits().capacity, 9);
     set_key(&mut world, "7", key(1));
     assert_eq!(world.refused(), "partitions.tenants.keys must not be set for partitions that the program has made");
     world.config.partitions.clear();
     assert_eq!(world.applied(), "");
-    assert!(!own.is_closed());
+    assert!(!own.status().is_closed);
     assert!(world.registry.partitions::<usize, FakeClock, RandomState>("tenants").is_ok());
 }
 
@@ -153,7 +153,7 @@ fn a_panic_of_the_programs_limits_of_keys_is_a_reason() {
         limits
     });
     let own = world.registry.create_partitions(own).expect("valid");
-    drop(own.try_slot(&7));
+    drop(own.key(&7).try_slot());
     world.section("a").parallelism = Some(1);
     assert_eq!(
         world.refused(),
@@ -168,7 +168,7 @@ fn a_key_is_rejected_by_the_limits_of_its_section() {
     set_key(&mut world, "ann", key(1));
     world.applied();
     let tenants = world.partitions("tenants");
-    let _running = tenants.try_slot("ann").expect("free");
-    assert_eq!(tenants.try_slot("ann").expect_err("one slot").reason(), Reason::Saturated);
-    assert!(tenants.try_slot("bob").is_ok());
+    let _running = tenants.key("ann").try_slot().expect("free");
+    assert_eq!(tenants.key("ann").try_slot().expect_err("one slot").reason(), Reason::Saturated);
+    assert!(tenants.key("bob").try_slot().is_ok());
 }

@@ -9,7 +9,7 @@ use bulklink::config::{ApplyError, Config};
 use bulklink::partitions::RandomState;
 use bulklink::runtime::{Clock, Instant, Spawn, SpawnError, Timer};
 use bulklink::testing::{FakeClock, FakeSleep};
-use bulklink::{Bulkhead, EventKind, Handle, Request};
+use bulklink::{Bulkhead, EventFilter, EventKind, Handle, Request};
 
 use super::World;
 
@@ -17,8 +17,8 @@ use super::World;
 const LONG: Duration = Duration::from_secs(10);
 
 /// Calls `act` in the middle of a change: when the capacity of this bulkhead has shrunk.
-fn when_resized(bulkhead: &Handle, act: impl Fn() + Send + Sync + 'static) {
-    bulkhead.add_event_handler(move |event| {
+fn when_resized(bulkhead: &impl AsRef<Handle>, act: impl Fn() + Send + Sync + 'static) {
+    bulkhead.as_ref().add_event_handler(EventFilter::ALL, move |event| {
         if matches!(event.kind, EventKind::Resized) {
             act();
         }
@@ -47,11 +47,11 @@ fn world() -> World {
 fn a_costlier_waiter_that_comes_meanwhile_has_all_changed_back() {
     let world = world();
     let b = world.bulkhead("b");
-    let running = b.try_slot_owned().expect("free");
+    let running = b.owned().try_slot().expect("free");
     let waiting = Arc::new(Mutex::new(None));
     let place = Arc::clone(&waiting);
-    when_resized(&world.bulkhead("a"), move || {
-        let mut future = Box::pin(b.slot_owned_with(Request::new().cost(5)));
+    when_resized(world.bulkhead("a").handle(), move || {
+        let mut future = Box::pin(b.with(Request::new().cost(5)).slot());
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(future.as_mut().poll(&mut context).is_pending());
         place.lock().expect("no panic").get_or_insert(future);
@@ -73,7 +73,7 @@ fn a_costlier_waiter_that_comes_meanwhile_has_all_changed_back() {
 fn a_bulkhead_that_is_closed_meanwhile_has_all_changed_back() {
     let world = world();
     let b = world.bulkhead("b");
-    when_resized(&world.bulkhead("a"), move || _ = b.close());
+    when_resized(world.bulkhead("a").handle(), move || _ = b.close());
     assert_eq!(
         world.apply().expect_err("closed").to_string(),
         "bulkheads.b is closed, and cannot be changed; this came up while the configuration was applied, and all was \
@@ -87,7 +87,7 @@ fn a_bulkhead_that_is_closed_meanwhile_has_all_changed_back() {
 fn a_label_that_is_taken_meanwhile_has_all_changed_back() {
     let world = world();
     let (registry, clock) = (world.registry.clone(), world.clock.clone());
-    when_resized(&world.bulkhead("a"), move || {
+    when_resized(world.bulkhead("a").handle(), move || {
         let _ = registry.create(Bulkhead::builder_on(clock.clone(), "new").parallelism(9));
     });
     let error = world.apply().expect_err("taken").to_string();
@@ -109,9 +109,9 @@ fn nothing_grows_before_all_that_shrinks_has_shrunk() {
     world.section("a").capacity = Some(9);
     world.section("b").capacity = Some(4);
     let b = world.bulkhead("b");
-    when_resized(&world.bulkhead("0"), move || _ = b.close());
+    when_resized(world.bulkhead("0").handle(), move || _ = b.close());
     let (resized, recorder) = crate::recorder(|event| event.kind);
-    world.bulkhead("a").add_event_handler(recorder);
+    world.bulkhead("a").handle().add_event_handler(EventFilter::ALL, recorder);
     assert!(matches!(world.apply(), Err(ApplyError::RolledBack { .. })));
     assert!(crate::taken(&resized).is_empty(), "a call could have needed what has grown");
 }
@@ -123,7 +123,7 @@ fn what_grows_is_refused_by_no_waiter_and_needs_no_way_back() {
         world.section(label).capacity = Some(7);
     }
     let b = world.bulkhead("b");
-    when_resized(&world.bulkhead("a"), move || _ = b.close());
+    when_resized(world.bulkhead("a").handle(), move || _ = b.close());
     let applied = world.applied();
     assert_eq!(applied, "a: capacity 5 -> 7\nb: capacity 5 -> 7\nnew: added, parallelism 1\nold: removed");
     assert_eq!(world.bulkhead("a").limits().capacity, 7, "as if the other had been closed right after");
@@ -144,13 +144,13 @@ fn a_change_by_hand_in_the_middle_can_leave_a_bulkhead_that_is_not_changed_back(
     let both = ["a", "b"].map(|label| world.bulkhead(label));
     let kept = Arc::new(Mutex::new(Vec::new()));
     let place = Arc::clone(&kept);
-    when_resized(&world.bulkhead("a"), move || {
+    when_resized(world.bulkhead("a").handle(), move || {
         let mut kept = place.lock().expect("no panic");
         if !kept.is_empty() {
             return;
         }
         for bulkhead in &both {
-            let mut running = Box::pin(bulkhead.slot_owned());
+            let mut running = Box::pin(bulkhead.owned().slot());
             let mut context = std::task::Context::from_waker(std::task::Waker::noop());
             assert!(running.as_mut().poll(&mut context).is_ready());
             kept.push(running);
@@ -161,8 +161,8 @@ fn a_change_by_hand_in_the_middle_can_leave_a_bulkhead_that_is_not_changed_back(
             if cost == 9 {
                 bulkhead.resize(9).expect("it grows");
             }
-            let running = bulkhead.try_slot_owned().expect("free");
-            let mut waiting = Box::pin(bulkhead.slot_owned_with(Request::new().cost(cost)));
+            let running = bulkhead.owned().try_slot().expect("free");
+            let mut waiting = Box::pin(bulkhead.with(Request::new().cost(cost)).slot());
             let mut context = std::task::Context::from_waker(std::task::Waker::noop());
             assert!(waiting.as_mut().poll(&mut context).is_pending());
             place.lock().expect("no panic").push(waiting);
@@ -182,7 +182,7 @@ fn a_handler_cannot_apply_another_configuration_meanwhile() {
     let mut world = world();
     let (registry, clock, results) = (world.registry.clone(), world.clock.clone(), mpsc::channel());
     let sender = results.0;
-    when_resized(&world.bulkhead("a"), move || {
+    when_resized(world.bulkhead("a").handle(), move || {
         let _ = sender.send(registry.apply(&Config::default(), &clock));
     });
     assert!(world.apply().is_ok());
@@ -197,7 +197,7 @@ fn a_handler_on_another_thread_does_not_wait_for_its_turn() {
     let mut world = world();
     let ((begins, begun), (go_on, goes_on)) = (mpsc::channel(), mpsc::channel::<()>());
     let goes_on = Mutex::new(goes_on);
-    when_resized(&world.bulkhead("a"), move || {
+    when_resized(world.bulkhead("a").handle(), move || {
         _ = begins.send(());
         _ = goes_on.lock().expect("no panic").recv_timeout(LONG);
     });
@@ -205,7 +205,7 @@ fn a_handler_on_another_thread_does_not_wait_for_its_turn() {
     let results = Arc::new(Mutex::new(vec![]));
     let inside = Arc::clone(&results);
     let other = Bulkhead::builder_on(clock.clone(), "other").parallelism(1).build().expect("valid");
-    other.add_event_handler(move |_| {
+    other.handle().add_event_handler(EventFilter::ALL, move |_| {
         let applied = registry.apply(&Config::default(), &clock);
         inside.lock().expect("no panic").push(applied);
     });
@@ -262,11 +262,11 @@ fn limits_of_keys_that_are_refused_meanwhile_are_those_before() {
     }
     world.applied();
     let tenants = world.partitions("tenants");
-    let running = tenants.try_slot("ann").expect("free");
+    let running = tenants.key("ann").try_slot().expect("free");
     let waiting = Arc::new(Mutex::new(None));
     let (place, keyed) = (Arc::clone(&waiting), tenants.clone());
-    when_resized(&world.bulkhead("a"), move || {
-        let mut future = Box::pin(keyed.slot_with("ann", Request::new().cost(5)));
+    when_resized(world.bulkhead("a").handle(), move || {
+        let mut future = Box::pin(keyed.key("ann").with(Request::new().cost(5)).slot());
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(future.as_mut().poll(&mut context).is_pending());
         place.lock().expect("no panic").get_or_insert(future);
@@ -276,8 +276,8 @@ fn limits_of_keys_that_are_refused_meanwhile_are_those_before() {
         own.parallelism = Some(3);
     }
     assert!(matches!(world.apply(), Err(ApplyError::RolledBack { not_restored, .. }) if not_restored.is_empty()));
-    drop(tenants.try_slot("bob").expect("free"));
-    let capacities = ["ann", "bob"].map(|key| tenants.handle(key).expect("kept").limits().capacity);
+    drop(tenants.key("bob").try_slot().expect("free"));
+    let capacities = ["ann", "bob"].map(|key| tenants.partition(key).expect("kept").limits().capacity);
     assert_eq!((world.bulkhead("a").limits().capacity, capacities), (5, [5, 5]));
     drop((running, waiting));
 }
@@ -330,7 +330,7 @@ fn a_partition_that_is_created_meanwhile_has_no_limits_that_are_refused() {
         section.keys.entry("ann".to_owned()).or_default().capacity = Some(9);
         registry.apply(&config, &clock).expect("valid");
         let tenants = registry.partitions::<String, Hooked, RandomState>("tenants").expect("added");
-        let running = tenants.try_slot("bob").expect("free");
+        let running = tenants.key("bob").try_slot().expect("free");
         let section = config.partitions.get_mut("tenants").expect("there");
         section.capacity = Some(3);
         section.keys.get_mut("ann").expect("there").capacity = Some(1);
@@ -338,8 +338,8 @@ fn a_partition_that_is_created_meanwhile_has_no_limits_that_are_refused() {
         let (place, mut readings) = (Arc::clone(&waiting), 0);
         *clock.1.lock().expect("no panic") = Some(Box::new(move || {
             if readings == reading {
-                drop(kept.try_slot("ann").expect("free"));
-                let mut future = Box::pin(kept.slot_with("bob", Request::new().cost(5)));
+                drop(kept.key("ann").try_slot().expect("free"));
+                let mut future = Box::pin(kept.key("bob").with(Request::new().cost(5)).slot());
                 let mut context = std::task::Context::from_waker(std::task::Waker::noop());
                 if future.as_mut().poll(&mut context).is_pending() {
                     *place.lock().expect("no panic") = Some(future);
@@ -349,8 +349,8 @@ fn a_partition_that_is_created_meanwhile_has_no_limits_that_are_refused() {
         }));
         let applied = registry.apply(&config, &clock);
         *clock.1.lock().expect("no panic") = None;
-        drop(tenants.try_slot("ann").expect("free"));
-        let capacity = tenants.handle("ann").expect("kept").limits().capacity;
+        drop(tenants.key("ann").try_slot().expect("free"));
+        let capacity = tenants.partition("ann").expect("kept").limits().capacity;
         assert_eq!(capacity, if applied.is_ok() { 1 } else { 9 }, "reading {reading}: {applied:?}");
         refusals += usize::from(applied.is_err());
         drop((running, waiting.lock().expect("no panic").take()));

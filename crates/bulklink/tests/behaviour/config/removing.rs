@@ -15,7 +15,7 @@ fn what_has_no_section_any_more_is_closed_and_drains_in_the_background() {
     }
     world.applied();
     let old = world.bulkhead("old");
-    let running = old.try_slot_owned().expect("free");
+    let running = old.owned().try_slot().expect("free");
     let waiting = call(&mut world.executor, &old);
     world.config.bulkheads.retain(|label, _| label == "kept");
     let applied = world.apply().expect("valid");
@@ -44,7 +44,7 @@ fn partitions_are_removed_with_their_keys() {
     (tenants.parallelism, tenants.max_partitions) = (Some(2), Some(9));
     world.applied();
     let tenants = world.partitions("tenants");
-    let slots = (tenants.try_slot("ann").expect("free"), tenants.try_slot("bob").expect("free"));
+    let slots = (tenants.key("ann").try_slot().expect("free"), tenants.key("bob").try_slot().expect("free"));
     world.config.partitions.clear();
     assert_eq!(world.applied(), "tenants: removed; 2 operations have not ended");
     drop(slots);

@@ -6,13 +6,13 @@ mod wakers;
 
 use std::task::{Context, Poll, Waker};
 
-use bulklink::{Event, EventKind, EventReceiver};
+use bulklink::{Event, EventFilter, EventKind, EventReceiver};
 use futures_util::StreamExt;
 
 use crate::TestBulkhead;
 
 fn subscribe(bulkhead: &TestBulkhead, capacity: usize) -> EventReceiver {
-    bulkhead.subscribe(capacity).expect("a capacity")
+    bulkhead.handle().subscribe(EventFilter::ALL, capacity).expect("a capacity")
 }
 
 /// Makes this many calls one after the other, with two events each: admitted and released.

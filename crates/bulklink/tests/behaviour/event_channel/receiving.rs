@@ -2,7 +2,7 @@
 
 use std::task::{Poll, Waker};
 
-use bulklink::{EventKind, TryRecvError};
+use bulklink::{EventFilter, EventKind, TryRecvError};
 use futures_util::StreamExt;
 
 use super::{kinds, numbers, pass, poll, received, subscribe};
@@ -53,7 +53,7 @@ fn a_receiver_is_a_stream() {
 fn a_capacity_of_zero_is_rejected_and_adds_no_handler() {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, 0);
-    let refused = bulkhead.subscribe(0).expect_err("the channel could keep no event");
+    let refused = bulkhead.handle().subscribe(EventFilter::ALL, 0).expect_err("the channel could keep no event");
     assert_eq!((refused.field(), refused.value().to_string().as_str()), ("capacity", "0"));
     assert_eq!(refused.to_string(), "event channel of bulkhead test: capacity must be at least 1, got 0");
     pass(&bulkhead, 1);
@@ -95,7 +95,7 @@ fn the_channel_ends_with_the_bulkhead_after_its_last_event() {
     let bulkhead = bulkhead(&executor, 1, 0);
     let mut events = subscribe(&bulkhead, 100);
     assert_eq!(events.try_recv(), Err(TryRecvError::Empty));
-    let running = bulkhead.try_slot_owned().expect("free");
+    let running = bulkhead.owned().try_slot().expect("free");
     bulkhead.close();
     assert_eq!(kinds(&received(&mut events)), [Admitted, Closed]);
     drop(bulkhead);

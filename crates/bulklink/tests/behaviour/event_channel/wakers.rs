@@ -66,7 +66,7 @@ fn a_waker_that_panics_loses_no_event() {
             .is_pending()
     );
     pass(&bulkhead, 1);
-    assert_eq!(bulkhead.handler_panics(), 0);
+    assert_eq!(bulkhead.status().handler_panics, 0);
     assert_eq!(kinds(&received(&mut events)), [Admitted, Released]);
     assert_eq!(kinds(&received(&mut others)), [Admitted, Released]);
 }

@@ -15,8 +15,8 @@ fn each_key_has_its_own_bulkhead() {
     let tenants = tenants(&executor, 2);
     let ann = slot(&call(&mut executor, &tenants, "ann"));
     let waiting = call(&mut executor, &tenants, "ann");
-    assert_eq!(tenants.try_slot("ann").expect_err("taken").reason(), Reason::Saturated);
-    drop(tenants.try_slot("bob").expect("Ann's calls take no slot of Bob's"));
+    assert_eq!(tenants.key("ann").try_slot().expect_err("taken").reason(), Reason::Saturated);
+    drop(tenants.key("bob").try_slot().expect("Ann's calls take no slot of Bob's"));
     assert!(!waiting.is_finished());
     drop(ann);
     executor.run_until_idle();
@@ -28,11 +28,11 @@ fn waiters_are_admitted_in_fifo_order_in_each_partition() {
     let mut executor = executor();
     let tenants = builder(&executor).parallelism(1).waiting_room(9).max_partitions(2).build().expect("valid");
     let order = Rc::new(RefCell::new(vec![]));
-    let running = [tenants.try_slot("ann").expect("free"), tenants.try_slot("bob").expect("free")];
+    let running = [tenants.key("ann").try_slot().expect("free"), tenants.key("bob").try_slot().expect("free")];
     for number in 0..6 {
         let (tenants, order) = (tenants.clone(), Rc::clone(&order));
         let key = if number % 2 == 0 { "ann" } else { "bob" };
-        executor.spawn(async move { tenants.execute(key, async { order.borrow_mut().push((key, number)) }).await });
+        executor.spawn(async move { tenants.key(key).execute(async { order.borrow_mut().push((key, number)) }).await });
     }
     executor.run_until_idle();
     drop(running);
@@ -48,14 +48,17 @@ fn execute_returns_the_value_the_error_or_the_rejection() {
     executor.block_on({
         let tenants = tenants.clone();
         async move {
-            assert_eq!(tenants.execute("ann", async { 7 }).await, Ok(7));
-            assert_eq!(tenants.try_execute("ann", async { 8 }).await, Ok(8));
-            assert_eq!(tenants.execute_fallible("ann", async { Ok::<_, String>(9) }).await, Ok(9));
-            let failed = tenants.execute_fallible("ann", async { Err::<(), _>("its own") }).await;
+            assert_eq!(tenants.key("ann").execute(async { 7 }).await, Ok(7));
+            assert_eq!(tenants.key("ann").with(Request::new().now()).execute(async { 8 }).await, Ok(8));
+            assert_eq!(tenants.key("ann").execute_fallible(async { Ok::<_, String>(9) }).await, Ok(9));
+            let failed = tenants.key("ann").execute_fallible(async { Err::<(), _>("its own") }).await;
             assert_eq!(failed, Err(ExecuteError::Operation("its own")));
-            let _running = tenants.slot("ann").await.expect("free");
-            assert_eq!(tenants.try_execute("ann", async {}).await.expect_err("taken").reason(), Reason::Saturated);
-            let rejected = tenants.execute_fallible("bob", async { Ok::<_, String>(9) }).await;
+            let _running = tenants.key("ann").slot().await.expect("free");
+            assert_eq!(
+                tenants.key("ann").with(Request::new().now()).execute(async {}).await.expect_err("taken").reason(),
+                Reason::Saturated
+            );
+            let rejected = tenants.key("bob").execute_fallible(async { Ok::<_, String>(9) }).await;
             assert!(matches!(rejected, Err(ExecuteError::Rejected(no)) if no.reason() == Reason::PartitionLimit));
         }
     });
@@ -67,13 +70,13 @@ fn every_method_applies_its_request() {
     let mut executor = executor();
     let tenants = builder(&executor).capacity(3).max_partitions(1).build().expect("valid");
     let two = Request::new().cost(2);
-    assert_eq!(tenants.try_slot_with("ann", two).expect("free").cost(), 2);
+    assert_eq!(tenants.key("ann").with(two).try_slot().expect("free").cost(), 2);
     let in_use = executor.block_on(async move {
-        let observe = || async { Ok::<_, String>(tenants.handle("ann").expect("in use").status().in_use) };
-        let slot = tenants.slot_with("ann", two).await.expect("free").cost();
+        let observe = || async { Ok::<_, String>(tenants.partition("ann").expect("in use").status().in_use) };
+        let slot = tenants.key("ann").with(two).slot().await.expect("free").cost();
         let executed =
-            tenants.execute_with("ann", two, observe()).await.expect("free").expect("the operation cannot fail");
-        let fallible = tenants.execute_fallible_with("ann", two, observe()).await.expect("free");
+            tenants.key("ann").with(two).execute(observe()).await.expect("free").expect("the operation cannot fail");
+        let fallible = tenants.key("ann").with(two).execute_fallible(observe()).await.expect("free");
         [slot, executed, fallible]
     });
     assert_eq!(in_use, [2; 3]);
@@ -84,7 +87,7 @@ fn the_wait_limit_applies_in_each_partition() {
     let mut executor = executor();
     let builder = builder(&executor).parallelism(1).waiting_room(1).max_partitions(1);
     let tenants = builder.wait_limit(ms(30)).build().expect("valid");
-    let _running = tenants.try_slot("ann").expect("free");
+    let _running = tenants.key("ann").try_slot().expect("free");
     let waiting = call(&mut executor, &tenants, "ann");
     executor.advance(ms(29));
     assert!(!waiting.is_finished());
@@ -99,28 +102,28 @@ fn a_past_deadline_is_rejected_by_the_partition() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
     let past = Request::new().before(Instant::EPOCH);
-    assert_eq!(tenants.try_slot_with("ann", past).expect_err("too late").reason(), Reason::Expired);
+    assert_eq!(tenants.key("ann").with(past).try_slot().expect_err("too late").reason(), Reason::Expired);
     let status = tenants.status();
     assert_eq!((occupancy(&status), status.peak_leased_operations), ((1, 0, 0), 1));
 }
 
 #[test]
-fn an_invalid_cost_creates_no_partition_and_evicts_none() {
+fn an_invalid_cost_is_rejected_in_its_partition_and_leaves_no_lease() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
-    drop(tenants.try_slot("ann").expect("free"));
-    let before = tenants.status();
     for cost in [0, 2, Limits::MAX + 1] {
-        let rejection = tenants.try_slot_with("bob", Request::new().cost(cost)).expect_err("impossible");
+        let rejection = tenants.key("bob").with(Request::new().cost(cost)).try_slot().expect_err("impossible");
         assert_eq!(rejection.reason(), Reason::InvalidCost);
         assert_eq!(
             rejection.to_string(),
             format!("bulkhead tenants: cost must be from 1 to the capacity, 1, got {cost}")
         );
-        assert_eq!(rejection.occupancy().capacity(), 1);
+        assert_eq!((rejection.occupancy().capacity(), rejection.cost()), (1, cost.min(u32::MAX as usize)));
     }
-    assert!(!tenants.status().since(&before).expect("in order").has_activity());
-    tenants.handle("ann").expect("still there").resize(2).expect("open");
-    assert_eq!(tenants.try_slot_with("ann", Request::new().cost(2)).expect("the partition was resized").cost(), 2);
+    let status = tenants.status();
+    assert_eq!((occupancy(&status), status.totals.created), ((1, 0, 0), 1));
+    tenants.partition("bob").expect("it was created").resize(2).expect("open");
+    let two = tenants.key("bob").with(Request::new().cost(2)).try_slot();
+    assert_eq!(two.expect("the partition was resized").cost(), 2);
     assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 0]);
 }

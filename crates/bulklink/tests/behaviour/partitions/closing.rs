@@ -22,11 +22,11 @@ fn closing_rejects_all_calls_and_lets_operations_go_on() {
     executor.run_until_idle();
     assert_eq!(reason(&waiting), Reason::Closed);
     for key in ["ann", "cid"] {
-        let rejection = tenants.try_slot(key).expect_err("closed");
+        let rejection = tenants.key(key).try_slot().expect_err("closed");
         assert_eq!(rejection.reason(), Reason::Closed);
         assert_eq!(rejection.to_string(), "bulkhead tenants: closed (2 of 2 partitions, 2 active, 2 operations)");
     }
-    assert!(tenants.is_closed() && !tenants.status().is_drained());
+    assert!(tenants.status().is_closed && !tenants.status().is_drained());
     drop(running);
     assert!(tenants.status().is_drained());
     assert_eq!(counts(&tenants.status().totals), [2, 0, 0, 0], "rejections after closing are not counted");
@@ -39,7 +39,7 @@ fn waiting_for_the_drain_ends_with_the_last_call() {
     let mut running = vec![slot(&call(&mut executor, &tenants, "ann")), slot(&call(&mut executor, &tenants, "bob"))];
     let watching = [(); 3].map(|()| {
         let tenants = tenants.clone();
-        executor.spawn(async move { tenants.closed().await })
+        executor.spawn(async move { tenants.handle().closed().await })
     });
     executor.run_until_idle();
     watching[0].cancel();
@@ -64,7 +64,7 @@ fn a_waker_woken_by_the_drain_may_use_the_partitions() {
     }
     let executor = executor();
     let tenants = tenants(&executor, 1);
-    let running = tenants.try_slot("ann").expect("free");
+    let running = tenants.key("ann").try_slot().expect("free");
     let reader = Arc::new(StatusReader(tenants.clone(), AtomicU64::new(0)));
     let (waker, mut closed) = (Waker::from(Arc::clone(&reader)), pin!(tenants.close_and_wait()));
     assert!(closed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
@@ -76,7 +76,7 @@ fn a_waker_woken_by_the_drain_may_use_the_partitions() {
 fn an_unpolled_call_is_rejected_as_closed_by_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
-    let early = tenants.slot("ann");
+    let early = tenants.key("ann").slot();
     let closing = executor.spawn({
         let tenants = tenants.clone();
         async move { tenants.close_and_wait().await }
@@ -94,11 +94,11 @@ fn a_leased_future_delays_the_drain_until_polled_or_dropped() {
     let executor = executor();
     let mut context = Context::from_waker(Waker::noop());
     let tenants = tenants(&executor, 2);
-    let running = tenants.try_slot("ann").expect("free");
-    let [mut granted, mut waiting] = [tenants.slot("ann"), tenants.slot("ann")];
+    let running = tenants.key("ann").try_slot().expect("free");
+    let [mut granted, mut waiting] = [tenants.key("ann").slot(), tenants.key("ann").slot()];
     assert!(Pin::new(&mut granted).poll(&mut context).is_pending());
     assert!(Pin::new(&mut waiting).poll(&mut context).is_pending());
-    let unpolled = tenants.slot("bob");
+    let unpolled = tenants.key("bob").slot();
     drop(running);
     let mut closing = pin!(tenants.close_and_wait());
     assert!(closing.as_mut().poll(&mut context).is_pending());
@@ -115,7 +115,7 @@ fn closing_while_nothing_runs_drains_immediately() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     touch(&tenants, "ann");
-    drop(tenants.closed());
+    drop(tenants.handle().closed());
     executor.block_on({
         let tenants = tenants.clone();
         async move { tenants.close_and_wait().await }
@@ -130,7 +130,7 @@ fn close_and_wait_removes_all_partitions_and_evicts_none() {
     for number in 0..500 {
         touch(&tenants, &number.to_string());
     }
-    let running = tenants.try_slot("7").expect("free");
+    let running = tenants.key("7").try_slot().expect("free");
     let closing = executor.spawn({
         let tenants = tenants.clone();
         async move { tenants.close_and_wait().await }
@@ -154,7 +154,7 @@ fn closing_without_waiting_keeps_the_partitions() {
     tenants.close();
     executor.block_on({
         let tenants = tenants.clone();
-        async move { tenants.closed().await }
+        async move { tenants.handle().closed().await }
     });
     assert_eq!(occupancy(&tenants.status()), (2, 0, 0));
     drop(tenants.close_and_wait());
@@ -165,9 +165,9 @@ fn closing_without_waiting_keeps_the_partitions() {
 fn dropping_the_wait_for_the_drain_reopens_nothing() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
-    let _running = tenants.try_slot("ann").expect("free");
+    let _running = tenants.key("ann").try_slot().expect("free");
     drop(tenants.close_and_wait());
-    assert!(tenants.is_closed());
+    assert!(tenants.status().is_closed);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn idle_partitions_can_still_be_removed_after_closing() {
     tenants.close();
     assert!(tenants.discard("ann"));
     executor.advance(ms(100));
-    assert_eq!(tenants.cleanup_idle(), 1);
+    assert_eq!(tenants.handle().cleanup_idle(), 1);
     assert_eq!(occupancy(&tenants.status()), (0, 0, 0));
 }
 
@@ -188,8 +188,8 @@ fn a_handle_closes_its_partition_alone() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
     touch_each(&tenants, ["ann", "bob"]);
-    tenants.handle("ann").expect("kept").close();
-    let rejection = tenants.try_slot("ann").expect_err("closed");
+    tenants.partition("ann").expect("kept").close();
+    let rejection = tenants.key("ann").try_slot().expect_err("closed");
     assert_eq!((rejection.reason(), rejection.partitions()), (Reason::Closed, None));
     touch(&tenants, "bob");
     assert!(tenants.discard("ann"));

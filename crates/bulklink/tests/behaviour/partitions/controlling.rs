@@ -22,7 +22,7 @@ fn control(tenants: &Tenants, by: &'static str) -> Kept {
 }
 
 fn ceilings(tenants: &Tenants, key: &str) -> Vec<(&'static str, usize)> {
-    tenants.handle(key).expect("kept").ceilings().iter().map(|it| (it.by, it.units)).collect()
+    tenants.partition(key).expect("kept").ceilings().iter().map(|it| (it.by, it.units)).collect()
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn a_new_partition_admits_nothing_until_its_controllers_raise_their_ceilings() {
     let tenants = tenants(&executor, 3);
     let (one, two) = (control(&tenants, "one"), control(&tenants, "two"));
     let waiting = call(&mut executor, &tenants, "ann");
-    let rejection = tenants.try_slot("bob").expect_err("its ceilings are zero");
+    let rejection = tenants.key("bob").try_slot().expect_err("its ceilings are zero");
     assert_eq!((rejection.reason(), rejection.restriction().map(|it| it.units)), (Reason::Saturated, Some(0)));
     assert_eq!(ceilings(&tenants, "ann"), [("one", 0), ("two", 0)]);
 
@@ -53,7 +53,7 @@ fn a_partition_that_comes_again_begins_anew() {
     let tenants = tenants(&executor, 1);
     let kept = control(&tenants, "test");
     for key in ["ann", "bob", "ann"] {
-        drop(tenants.try_slot(key).expect_err("its ceiling is zero"));
+        drop(tenants.key(key).try_slot().expect_err("its ceiling is zero"));
         let [(of, ceiling)] = <[_; 1]>::try_from(taken(&kept)).expect("one partition is new");
         assert_eq!((of.as_str(), ceiling.units(), ceiling.is_gone()), (key, Some(0), false));
         ceiling.set(1);
@@ -90,13 +90,13 @@ fn a_controller_that_panics_is_counted_and_costs_no_lease() {
     let waiting = call(&mut executor, &tenants, "ann");
     taken(&kept).remove(0).1.set(1);
     executor.run_until_idle();
-    assert_eq!(tenants.handler_panics(), 1);
+    assert_eq!(tenants.status().handler_panics, 1);
     drop(waiting.output().expect("it was raised").expect("admitted"));
     assert_eq!(occupancy(&tenants.status()), (1, 0, 0));
 }
 
 fn reason_now(tenants: &Tenants) -> Reason {
-    tenants.try_slot("ann").expect_err("a ceiling is zero").reason()
+    tenants.key("ann").try_slot().expect_err("a ceiling is zero").reason()
 }
 
 thread_local! {
@@ -132,12 +132,12 @@ fn of_two_calls_that_create_one_partition_one_begins_it() {
     };
     keyed.control("test", begin).expect("no partition exists");
     let other = keyed.clone();
-    MEANWHILE.set(Some(Box::new(move || drop(other.try_slot(&Key(1)).expect_err("its ceiling is zero")))));
-    drop(keyed.try_slot(&Key(1)).expect_err("its ceiling is zero"));
+    MEANWHILE.set(Some(Box::new(move || drop(other.key(&Key(1)).try_slot().expect_err("its ceiling is zero")))));
+    drop(keyed.key(&Key(1)).try_slot().expect_err("its ceiling is zero"));
     assert_eq!((MEANWHILE.take().is_none(), BEGUN.get(), keyed.status().partitions), (true, 1, 1));
     // What is held is that of the partition.
     taken(&kept)[0].set(1);
-    drop(keyed.try_slot(&Key(1)).expect("it was raised"));
+    drop(keyed.key(&Key(1)).try_slot().expect("it was raised"));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn no_partition_escapes_a_controller_that_comes_meanwhile() {
         let begin = move |_: &Key, _: &_, ceiling| inside.lock().unwrap().push(ceiling);
         other.control("late", begin).expect("no partition exists yet");
     })));
-    let rejection = keyed.try_slot(&Key(1)).expect_err("its ceiling is zero");
+    let rejection = keyed.key(&Key(1)).try_slot().expect_err("its ceiling is zero");
     assert_eq!(rejection.restriction().map(|it| it.by), Some("late"));
     assert_eq!(taken(&kept).len(), 1);
     assert_eq!(occupancy(&keyed.status()), (1, 0, 0));
@@ -163,7 +163,7 @@ fn a_controller_can_use_the_partitions() {
     let (other, seen) = (tenants.clone(), Arc::new(Mutex::new(vec![])));
     let inside = Arc::clone(&seen);
     let begin = move |key: &String, handle: &bulklink::Handle, _: Ceiling| {
-        let nested = if key == "ann" { other.try_slot("bob").is_ok() } else { other.status().partitions == 2 };
+        let nested = if key == "ann" { other.key("bob").try_slot().is_ok() } else { other.status().partitions == 2 };
         inside.lock().unwrap().push((key.clone(), nested, handle.ceilings().len()));
     };
     tenants.control("test", begin).expect("no partition exists");

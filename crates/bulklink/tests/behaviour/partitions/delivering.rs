@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
-use bulklink::{Event, Partitions, Request};
+use bulklink::{Event, EventFilter, Partitions};
 
 use crate::{Log, executor, ms, taken};
 
@@ -30,7 +30,7 @@ fn tenants(executor: &Executor) -> Partitions<u64, FakeRuntime> {
 fn note_events(tenants: &Partitions<u64, FakeRuntime>, log: &Log<&'static str>) {
     let log = Arc::clone(log);
     let handler = move |_: &Event| log.lock().expect("no panic").push("event");
-    tenants.add_event_handler(handler);
+    tenants.handle().add_event_handler(EventFilter::ALL, handler);
 }
 
 fn poll<F: Future + Unpin>(call: &mut F, log: &Log<&'static str>) {
@@ -43,7 +43,7 @@ fn a_resumption_wakes_all_before_the_first_event() {
     let (executor, log) = (executor(), Log::default());
     let tenants = tenants(&executor);
     assert!(tenants.pause());
-    let mut calls: Vec<_> = (0..4).map(|key| tenants.slot(&key)).collect();
+    let mut calls: Vec<_> = (0..4).map(|key| tenants.key(&key).slot()).collect();
     for call in &mut calls {
         poll(call, &log);
     }
@@ -57,8 +57,8 @@ fn a_change_of_limits_wakes_all_before_the_first_event() {
     let clock = FakeClock::new();
     let (executor, log) = (Executor::new(clock.clone()), Log::default());
     let tenants = tenants(&executor);
-    let _running = tenants.try_slot(&1).expect("free");
-    let (mut late, mut next) = (tenants.slot_with(&1, Request::new().within(ms(5))), tenants.slot(&1));
+    let _running = tenants.key(&1).try_slot().expect("free");
+    let (mut late, mut next) = (tenants.key(&1).within(ms(5)).slot(), tenants.key(&1).slot());
     poll(&mut late, &log);
     poll(&mut next, &log);
     note_events(&tenants, &log);
@@ -85,14 +85,14 @@ fn discard_during(input: impl FnOnce(&Partitions<u64, FakeRuntime>), is_paused: 
     let tenants = tenants(&executor);
     let has_panicked = Arc::new(AtomicBool::new(false));
     for key in 0..40 {
-        drop(tenants.try_slot(&key).expect("free"));
+        drop(tenants.key(&key).try_slot().expect("free"));
         let panics = PanicsOnDrop(Arc::clone(&has_panicked));
         let own = move |_: &Event| _ = &panics;
-        tenants.handle(&key).expect("kept").add_event_handler(own);
+        tenants.partition(&key).expect("kept").add_event_handler(EventFilter::ALL, own);
     }
-    let _held = if is_paused { None } else { Some(tenants.try_slot(&99).expect("free")) };
+    let _held = if is_paused { None } else { Some(tenants.key(&99).try_slot().expect("free")) };
     assert_eq!(is_paused && tenants.pause(), is_paused);
-    let waiting = executor.spawn(tenants.slot(&99));
+    let waiting = executor.spawn(tenants.key(&99).slot());
     executor.run_until_idle();
     let (others, once) = (tenants.clone(), Mutex::new(Some(())));
     let handler = move |_: &Event| {
@@ -100,7 +100,7 @@ fn discard_during(input: impl FnOnce(&Partitions<u64, FakeRuntime>), is_paused: 
             (0..40).for_each(|key| _ = others.discard(&key));
         }
     };
-    tenants.add_event_handler(handler);
+    tenants.handle().add_event_handler(EventFilter::ALL, handler);
     let _ = catch_unwind(AssertUnwindSafe(|| input(&tenants)));
     assert!(has_panicked.load(SeqCst), "a handler was dropped");
     executor.run_until_idle();

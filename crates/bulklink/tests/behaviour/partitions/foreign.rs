@@ -79,10 +79,10 @@ fn keys_are_hashed_cloned_and_dropped_outside_the_lock() {
     let keyed = keyed();
     CALLED.set(Some(keyed.clone()));
     for number in 0..5 {
-        drop(keyed.try_slot(&Key(number)).expect("free"));
+        drop(keyed.key(&Key(number)).try_slot().expect("free"));
     }
     assert!(keyed.discard(&Key(4)));
-    assert_eq!(keyed.cleanup_idle(), 1);
+    assert_eq!(keyed.handle().cleanup_idle(), 1);
     CALLED.set(None);
     assert_eq!(counts(&keyed.status().totals), [5, 4, 1, 0]);
 }
@@ -94,7 +94,7 @@ fn close_and_wait_drops_all_keys_outside_the_lock() {
     for panics in [None, Some(What::Drop)] {
         let keyed = keyed();
         let (one, two) = (Key(1), Key(2));
-        drop((keyed.try_slot(&one), keyed.try_slot(&two)));
+        drop((keyed.key(&one).try_slot(), keyed.key(&two).try_slot()));
         CALLED.set(Some(keyed.clone()));
         DROPS.set(0);
         PANICS.set(panics);
@@ -112,11 +112,11 @@ fn a_key_that_has_a_partition_is_not_cloned() {
     let key = Key(1);
     CLONES.set(0);
     for _ in 0..3 {
-        drop(keyed.try_slot(&key).expect("free"));
+        drop(keyed.key(&key).try_slot().expect("free"));
     }
     assert_eq!(CLONES.get(), 1);
-    let _running = [keyed.try_slot(&key).expect("free"), keyed.try_slot(&Key(2)).expect("free")];
-    keyed.try_slot(&Key(3)).expect_err("no room");
+    let _running = [keyed.key(&key).try_slot().expect("free"), keyed.key(&Key(2)).try_slot().expect("free")];
+    keyed.key(&Key(3)).try_slot().expect_err("no room");
     assert_eq!(CLONES.get(), 2, "nor is a key that is rejected for lack of room");
 }
 
@@ -130,7 +130,7 @@ fn a_panic_of_any_method_of_a_key_loses_nothing() {
         PANICS.set(None);
         panicked
     };
-    let enter = |key: &Key| drop(keyed.try_slot(key));
+    let enter = |key: &Key| drop(keyed.key(key).try_slot());
     assert!(panicking(What::Hash, &|| enter(&one)));
     assert!(panicking(What::Clone, &|| enter(&one)));
     assert_eq!(occupancy(&keyed.status()), (0, 0, 0));
@@ -141,7 +141,7 @@ fn a_panic_of_any_method_of_a_key_loses_nothing() {
     assert!(panicking(What::Eq, &|| _ = keyed.discard(&two)));
     assert!(!panicking(What::Drop, &|| enter(&three)), "the panic of an evicted key is contained");
     assert!(
-        !panicking(What::Drop, &|| _ = keyed.cleanup_idle()),
+        !panicking(What::Drop, &|| _ = keyed.handle().cleanup_idle()),
         "the panic of a key removed by a cleanup is contained too"
     );
     assert_eq!((occupancy(&keyed.status()), counts(&keyed.status().totals)), ((0, 0, 0), [3, 3, 0, 0]));
@@ -168,11 +168,11 @@ fn keys_with_the_same_hash_have_different_partitions() {
     let hasher = BuildHasherDefault::<Constant>::default();
     let builder = Partitions::builder_on(FakeClock::new(), "keyed").parallelism(1).max_partitions(50);
     let keyed: Partitions<u32, _, _> = builder.hasher(hasher).build().expect("valid");
-    let running: Vec<_> = (0..50).map(|key| keyed.try_slot(&key).expect("free")).collect();
-    assert!((0..50).all(|key| keyed.try_slot(&key).is_err()));
+    let running: Vec<_> = (0..50).map(|key| keyed.key(&key).try_slot().expect("free")).collect();
+    assert!((0..50).all(|key| keyed.key(&key).try_slot().is_err()));
     drop(running);
-    (50..80).for_each(|key| drop(keyed.try_slot(&key).expect("free")));
-    assert!((0..30).all(|key| keyed.handle(&key).is_none()) && (30..80).all(|key| keyed.handle(&key).is_some()));
+    (50..80).for_each(|key| drop(keyed.key(&key).try_slot().expect("free")));
+    assert!((0..30).all(|key| keyed.partition(&key).is_none()) && (30..80).all(|key| keyed.partition(&key).is_some()));
     assert!((30..80).all(|key| keyed.discard(&key)));
     assert_eq!(keyed.status().partitions, 0);
 }

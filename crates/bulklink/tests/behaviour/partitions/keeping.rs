@@ -30,10 +30,10 @@ fn an_evicted_partition_starts_with_new_counters() {
     let executor = executor();
     let tenants = tenants(&executor, 1);
     touch(&tenants, "ann");
-    tenants.handle("ann").expect("kept").resize(7).expect("open");
+    tenants.partition("ann").expect("kept").resize(7).expect("open");
     touch(&tenants, "bob");
     touch(&tenants, "ann");
-    let ann = tenants.handle("ann").expect("kept").status();
+    let ann = tenants.partition("ann").expect("kept").status();
     assert_eq!((ann.limits.capacity, ann.totals.admitted), (1, 1));
 }
 
@@ -60,14 +60,14 @@ fn a_rejected_call_that_is_never_polled_is_not_counted() {
     let tenants = tenants(&executor, 1);
     let _running = slot(&call(&mut executor, &tenants, "ann"));
     let limit_rejected = |tenants: &Tenants| tenants.status().totals.limit_rejected;
-    drop((tenants.slot("bob"), tenants.execute("bob", async {})));
+    drop((tenants.key("bob").slot(), tenants.key("bob").execute(async {})));
     assert_eq!(limit_rejected(&tenants), 0);
     executor.block_on({
         let tenants = tenants.clone();
         async move {
-            let (first, second) = (tenants.slot("bob"), tenants.slot("bob"));
+            let (first, second) = (tenants.key("bob").slot(), tenants.key("bob").slot());
             let (executed, fallible) =
-                (tenants.execute("bob", async {}), tenants.execute_fallible("bob", async { Ok::<_, ()>(()) }));
+                (tenants.key("bob").execute(async {}), tenants.key("bob").execute_fallible(async { Ok::<_, ()>(()) }));
             assert_eq!(limit_rejected(&tenants), 0, "created, and not polled");
             first.await.expect_err("no room");
             assert_eq!(limit_rejected(&tenants), 1, "polled");
@@ -77,8 +77,8 @@ fn a_rejected_call_that_is_never_polled_is_not_counted() {
             assert_eq!(limit_rejected(&tenants), 4);
         }
     });
-    tenants.try_slot("bob").expect_err("no room");
-    tenants.try_slot_with("bob", Request::new()).expect_err("no room");
+    tenants.key("bob").try_slot().expect_err("no room");
+    tenants.key("bob").with(Request::new()).try_slot().expect_err("no room");
     assert_eq!(limit_rejected(&tenants), 6, "returned immediately");
 }
 
@@ -87,8 +87,8 @@ fn a_rejected_call_that_is_never_polled_is_not_counted() {
 fn a_rejected_call_polled_after_closing_is_counted_once() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
-    let running = tenants.try_slot("ann").expect("free");
-    let early = tenants.slot("bob");
+    let running = tenants.key("ann").try_slot().expect("free");
+    let early = tenants.key("bob").slot();
     tenants.close();
     drop(running);
     let early = executor.spawn(early);
@@ -101,7 +101,8 @@ fn a_rejected_call_polled_after_closing_is_counted_once() {
 fn a_call_in_any_state_keeps_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
-    let refused = |tenants: &Tenants| tenants.try_slot("bob").expect_err("no room").reason() == Reason::PartitionLimit;
+    let refused =
+        |tenants: &Tenants| tenants.key("bob").try_slot().expect_err("no room").reason() == Reason::PartitionLimit;
     let running = slot(&call(&mut executor, &tenants, "ann"));
     assert!(refused(&tenants) && !tenants.discard("ann"));
     let waiting = call(&mut executor, &tenants, "ann");
@@ -109,7 +110,7 @@ fn a_call_in_any_state_keeps_its_partition() {
     drop(running);
     assert!(refused(&tenants), "the call was granted the slot and has not collected it");
     waiting.cancel();
-    let unpolled = tenants.slot("ann");
+    let unpolled = tenants.key("ann").slot();
     assert!(refused(&tenants) && !tenants.discard("ann"));
     drop(unpolled);
     touch(&tenants, "bob");
@@ -122,7 +123,7 @@ fn a_call_dropped_in_any_state_leaves_its_partition() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     let left = |tenants: &Tenants| occupancy(&tenants.status()) == (1, 0, 0);
-    drop((tenants.slot("ann"), tenants.execute("ann", async {})));
+    drop((tenants.key("ann").slot(), tenants.key("ann").execute(async {})));
     assert!(left(&tenants), "before the first poll");
     let running = slot(&call(&mut executor, &tenants, "ann"));
     call(&mut executor, &tenants, "ann").cancel();
@@ -132,16 +133,16 @@ fn a_call_dropped_in_any_state_leaves_its_partition() {
     assert!(left(&tenants), "while the call waits, and with a slot that it has not collected");
     let executing = executor.spawn({
         let tenants = tenants.clone();
-        async move { tenants.execute("ann", pending::<()>()).await }
+        async move { tenants.key("ann").execute(pending::<()>()).await }
     });
     executor.run_until_idle();
     assert_eq!(occupancy(&tenants.status()), (1, 1, 1));
     executing.cancel();
     assert!(left(&tenants), "while the operation runs");
-    let refused = [tenants.try_slot("ann"), tenants.try_slot("ann")];
+    let refused = [tenants.key("ann").try_slot(), tenants.key("ann").try_slot()];
     drop(refused);
     assert!(left(&tenants), "rejected");
-    assert_eq!(tenants.handle("ann").expect("kept").status().in_flight, 0);
+    assert_eq!(tenants.partition("ann").expect("kept").status().in_flight, 0);
 }
 
 /// A slot or a future keeps its own bulkhead alive, but no other partition and no key.
@@ -151,10 +152,10 @@ fn slots_and_futures_outlive_the_partitions_and_their_keys() {
     let (ann, bob): (Arc<str>, Arc<str>) = ("ann".into(), "bob".into());
     let builder = Partitions::builder_on(executor.clock(), "tenants").parallelism(1).waiting_room(1);
     let tenants: Partitions<Arc<str>, _> = builder.max_partitions(1).build().expect("valid");
-    let running = tenants.try_slot(&ann).expect("free");
-    let waiting = executor.spawn(tenants.slot(&ann));
+    let running = tenants.key(&ann).try_slot().expect("free");
+    let waiting = executor.spawn(tenants.key(&ann).slot());
     executor.run_until_idle();
-    let refused = tenants.slot(&bob);
+    let refused = tenants.key(&bob).slot();
     drop(tenants);
     assert_eq!(Arc::strong_count(&ann), 1, "the key is dropped");
     drop(running);
@@ -176,7 +177,7 @@ fn a_call_whose_operation_panics_leaves_its_partition() {
     assert!(unwound.is_err());
     let failing = executor.spawn({
         let tenants = tenants.clone();
-        async move { tenants.execute("ann", async { panic!("on purpose") }).await }
+        async move { tenants.key("ann").execute(async { panic!("on purpose") }).await }
     });
     assert!(catch_unwind(AssertUnwindSafe(|| executor.run_until_idle())).is_err());
     drop(failing);
@@ -190,14 +191,14 @@ fn a_cleanup_evicts_partitions_that_were_idle_for_the_timeout() {
     touch(&tenants, "ann");
     executor.advance(ms(1));
     touch(&tenants, "bob");
-    let _running = tenants.try_slot("cid").expect("free");
+    let _running = tenants.key("cid").try_slot().expect("free");
     executor.advance(ms(98));
-    assert_eq!(tenants.cleanup_idle(), 0, "Ann's has been idle for 99 ms");
+    assert_eq!(tenants.handle().cleanup_idle(), 0, "Ann's has been idle for 99 ms");
     executor.advance(ms(1));
-    assert_eq!((tenants.cleanup_idle(), is_kept(&tenants, "ann")), (1, false));
+    assert_eq!((tenants.handle().cleanup_idle(), is_kept(&tenants, "ann")), (1, false));
     executor.advance(ms(500));
     assert_eq!(
-        (tenants.cleanup_idle(), tenants.cleanup_idle()),
+        (tenants.handle().cleanup_idle(), tenants.handle().cleanup_idle()),
         (1, 0),
         "Bob's is evicted, and not Cid's, which is in use"
     );
@@ -212,9 +213,9 @@ fn a_use_restarts_the_idle_time() {
     executor.advance(ms(60));
     touch(&tenants, "ann");
     executor.advance(ms(60));
-    assert_eq!(tenants.cleanup_idle(), 0);
+    assert_eq!(tenants.handle().cleanup_idle(), 0);
     executor.advance(ms(40));
-    assert_eq!(tenants.cleanup_idle(), 1);
+    assert_eq!(tenants.handle().cleanup_idle(), 1);
 }
 
 #[test]
@@ -225,7 +226,7 @@ fn a_cleanup_evicts_many_partitions() {
         touch(&tenants, &number.to_string());
     }
     executor.advance(ms(100));
-    assert_eq!((tenants.cleanup_idle(), tenants.status().partitions), (500, 0));
+    assert_eq!((tenants.handle().cleanup_idle(), tenants.status().partitions), (500, 0));
     touch(&tenants, "7");
 }
 
@@ -237,9 +238,9 @@ fn a_cleanup_needs_a_timeout_which_may_be_zero() {
     let with_timeout_zero = with_timeout_zero.expect("valid");
     touch(&without_timeout, "ann");
     touch(&with_timeout_zero, "ann");
-    assert_eq!(with_timeout_zero.cleanup_idle(), 1);
+    assert_eq!(with_timeout_zero.handle().cleanup_idle(), 1);
     executor.advance(Duration::from_secs(1 << 40));
-    assert_eq!(without_timeout.cleanup_idle(), 0);
+    assert_eq!(without_timeout.handle().cleanup_idle(), 0);
 }
 
 #[test]
@@ -257,7 +258,7 @@ fn discard_removes_an_idle_partition() {
     let executor = executor();
     let tenants = tenants(&executor, 2);
     assert!(!tenants.discard("ann"), "the key has no partition");
-    let running = tenants.try_slot("ann").expect("free");
+    let running = tenants.key("ann").try_slot().expect("free");
     assert!(!tenants.discard("ann"), "the partition is in use");
     drop(running);
     assert!(tenants.discard("ann"));

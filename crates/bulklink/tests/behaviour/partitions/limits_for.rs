@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use bulklink::testing::Executor;
-use bulklink::{Limits, Reason, Request};
+use bulklink::{EventFilter, Limits, Reason, Request};
 
 use super::{Tenants, builder, call, counts, touch, touch_each};
 use crate::{executor, ms, reason, recorder, taken};
@@ -23,22 +23,22 @@ fn doubled(executor: &Executor, max_partitions: usize) -> Tenants {
 }
 
 fn limits(tenants: &Tenants, key: &str) -> Limits {
-    tenants.handle(key).expect("kept").limits()
+    tenants.partition(key).expect("kept").limits()
 }
 
 #[test]
 fn each_key_gets_its_own_limits() {
     let mut executor = executor();
     let tenants = doubled(&executor, 2);
-    let _running: Vec<_> = (0..4).map(|_| tenants.try_slot("ann").expect("free")).collect();
+    let _running: Vec<_> = (0..4).map(|_| tenants.key("ann").try_slot().expect("free")).collect();
     let _waiting = call(&mut executor, &tenants, "ann");
     assert_eq!(reason(&call(&mut executor, &tenants, "ann")), Reason::Saturated);
-    let _others = [tenants.try_slot("bob").expect("free"), tenants.try_slot("bob").expect("free")];
+    let _others = [tenants.key("bob").try_slot().expect("free"), tenants.key("bob").try_slot().expect("free")];
     assert_eq!(
-        tenants.try_slot("bob").expect_err("full").to_string(),
+        tenants.key("bob").try_slot().expect_err("full").to_string(),
         "bulkhead tenants: saturated (2 of 2 in use, 0 of 0 waiting)"
     );
-    let full = tenants.try_slot("ann").expect_err("full");
+    let full = tenants.key("ann").try_slot().expect_err("full");
     assert_eq!(full.to_string(), "bulkhead tenants: saturated (4 of 4 in use, 1 of 1 waiting)");
     assert_eq!(tenants.status().each, Limits::new(2));
 }
@@ -48,12 +48,12 @@ fn an_impossible_cost_is_judged_by_the_limits_of_the_key() {
     let executor = executor();
     let tenants = doubled(&executor, 2);
     let cost = |cost| Request::new().cost(cost);
-    assert_eq!(tenants.try_slot_with("ann", cost(4)).expect("free").cost(), 4);
+    assert_eq!(tenants.key("ann").with(cost(4)).try_slot().expect("free").cost(), 4);
     for (key, capacity) in [("ann", 4), ("cat", 4), ("bob", 2)] {
-        let invalid = tenants.try_slot_with(key, cost(capacity + 1)).expect_err("impossible");
+        let invalid = tenants.key(key).with(cost(capacity + 1)).try_slot().expect_err("impossible");
         assert_eq!((invalid.reason(), invalid.occupancy().capacity()), (Reason::InvalidCost, capacity), "{key}");
     }
-    assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 0]);
+    assert_eq!(counts(&tenants.status().totals)[..2], [3, 1]);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_key_with_invalid_limits_is_rejected_and_changes_nothing() {
     let mut executor = executor();
     let tenants = doubled(&executor, 1);
     touch(&tenants, "ann");
-    let rejection = tenants.try_slot("nobody").expect_err("no capacity");
+    let rejection = tenants.key("nobody").try_slot().expect_err("no capacity");
     assert_eq!(rejection.reason(), Reason::InvalidLimits);
     let invalid = rejection.as_invalid().expect("invalid limits");
     assert_eq!((invalid.field(), invalid.value().to_string()), ("parallelism", "0".to_string()));
@@ -69,7 +69,7 @@ fn a_key_with_invalid_limits_is_rejected_and_changes_nothing() {
     assert_eq!(rejection.occupancy().capacity(), 2, "that of a new partition");
     assert_eq!(reason(&call(&mut executor, &tenants, "nobody")), Reason::InvalidLimits);
     assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 0]);
-    assert!(tenants.handle("ann").is_some(), "it was not evicted");
+    assert!(tenants.partition("ann").is_some(), "it was not evicted");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_reconfiguration_gives_each_key_its_own_limits() {
     let mut executor = executor();
     let tenants = doubled(&executor, 3);
     touch_each(&tenants, ["ann", "bob"]);
-    let _running: Vec<_> = (0..4).map(|_| tenants.try_slot("ann").expect("free")).collect();
+    let _running: Vec<_> = (0..4).map(|_| tenants.key("ann").try_slot().expect("free")).collect();
     let waiting = call(&mut executor, &tenants, "ann");
     let answer = tenants.reconfigure(Limits::new(3)).expect("valid");
     assert_eq!((answer.previous.capacity, answer.limits.capacity, answer.admitted), (2, 3, 1));
@@ -101,11 +101,11 @@ fn a_refused_reconfiguration_has_each_reason_once_and_changes_no_partition() {
     let builder = builder(&executor).parallelism(4).waiting_room(1).max_partitions(5).limits_for(limits_for);
     let tenants = builder.build().expect("valid");
     touch_each(&tenants, ["few", "fewer", "ann"]);
-    let _running = tenants.try_slot_with("bob", Request::new().cost(4)).expect("free");
-    let _waiting = executor.spawn(tenants.slot_with("bob", Request::new().cost(3)));
+    let _running = tenants.key("bob").with(Request::new().cost(4)).try_slot().expect("free");
+    let _waiting = executor.spawn(tenants.key("bob").with(Request::new().cost(3)).slot());
     executor.run_until_idle();
     let (log, handler) = recorder(|event| event.kind);
-    tenants.add_event_handler(handler);
+    tenants.handle().add_event_handler(EventFilter::ALL, handler);
     let before = tenants.status().each;
     let error = tenants.reconfigure(Limits::new(2)).expect_err("invalid").to_string();
     let mut reasons: Vec<_> = error.split("; ").collect();
@@ -143,7 +143,7 @@ fn a_panic_of_the_function_changes_nothing() {
     touch_each(&tenants, ["ann", "ann"]);
     assert_eq!(calls.load(SeqCst), 1, "once for each partition");
     panics.store(true, SeqCst);
-    assert!(catch_unwind(AssertUnwindSafe(|| tenants.try_slot("bob").is_ok())).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| tenants.key("bob").try_slot().is_ok())).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| tenants.reconfigure(Limits::new(2)).is_ok())).is_err());
     assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 0]);
     assert_eq!((tenants.status().each, limits(&tenants, "ann")), (Limits::new(1), Limits::new(1)));

@@ -39,14 +39,14 @@ fn tenants(executor: &Executor, max_partitions: usize) -> Tenants {
 
 /// Spawns a task that acquires a slot, and polls it once.
 fn call(executor: &mut Executor, tenants: &Tenants, key: &str) -> Call {
-    let call = executor.spawn(tenants.slot(key));
+    let call = executor.spawn(tenants.key(key).slot());
     executor.run_until_idle();
     call
 }
 
 /// Acquires a slot of the partition and releases it.
 fn touch(tenants: &Tenants, key: &str) {
-    drop(tenants.try_slot(key).expect("free"));
+    drop(tenants.key(key).try_slot().expect("free"));
 }
 
 fn touch_each<const N: usize>(tenants: &Tenants, keys: [&str; N]) {
@@ -56,7 +56,7 @@ fn touch_each<const N: usize>(tenants: &Tenants, keys: [&str; N]) {
 }
 
 fn is_kept(tenants: &Tenants, key: &str) -> bool {
-    tenants.handle(key).is_some()
+    tenants.partition(key).is_some()
 }
 
 /// Returns the numbers of partitions, of active ones, and of leases.

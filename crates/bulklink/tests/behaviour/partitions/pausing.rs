@@ -1,6 +1,6 @@
 //! Pausing all partitions, those that are kept and those to come.
 
-use bulklink::EventKind;
+use bulklink::{EventFilter, EventKind};
 
 use super::{call, tenants, touch, touch_each};
 use crate::{executor, recorder, slot, taken};
@@ -10,14 +10,14 @@ fn kept_and_new_partitions_are_paused_and_resumed() {
     let mut executor = executor();
     let tenants = tenants(&executor, 3);
     touch(&tenants, "ann");
-    assert!(tenants.pause() && tenants.is_paused() && tenants.status().is_paused);
+    assert!(tenants.pause() && tenants.status().is_paused && tenants.status().is_paused);
     assert!(!tenants.pause(), "nothing changes");
     for key in ["ann", "bob"] {
-        assert!(tenants.try_slot(key).expect_err("paused").is_paused());
+        assert!(tenants.key(key).try_slot().expect_err("paused").is_paused());
     }
     let waiting = ["ann", "bob", "cid"].map(|key| call(&mut executor, &tenants, key));
     assert!(waiting.iter().all(|call| !call.is_finished()));
-    assert!(tenants.resume() && !tenants.is_paused() && !tenants.status().is_paused);
+    assert!(tenants.resume() && !tenants.status().is_paused && !tenants.status().is_paused);
     executor.run_until_idle();
     drop(waiting.each_ref().map(slot));
     assert!(!tenants.resume(), "nothing changes");
@@ -29,8 +29,8 @@ fn one_partition_can_be_paused_alone() {
     let executor = executor();
     let tenants = tenants(&executor, 3);
     touch_each(&tenants, ["ann", "bob"]);
-    assert!(tenants.handle("ann").expect("kept").pause());
-    assert!(tenants.try_slot("ann").expect_err("paused").is_paused() && !tenants.is_paused());
+    assert!(tenants.partition("ann").expect("kept").pause());
+    assert!(tenants.key("ann").try_slot().expect_err("paused").is_paused() && !tenants.status().is_paused);
     touch(&tenants, "bob");
     assert!(tenants.resume(), "ann is resumed");
     touch(&tenants, "ann");
@@ -43,8 +43,8 @@ fn closed_partitions_are_neither_paused_nor_resumed() {
     touch(&tenants, "ann");
     tenants.pause();
     tenants.close();
-    assert!(!tenants.is_paused() && !tenants.pause() && !tenants.resume());
-    assert!(!tenants.handle("ann").expect("kept").is_paused());
+    assert!(!tenants.status().is_paused && !tenants.pause() && !tenants.resume());
+    assert!(!tenants.partition("ann").expect("kept").status().is_paused);
 }
 
 #[test]
@@ -53,10 +53,10 @@ fn handlers_hear_of_the_pause_of_kept_partitions() {
     let tenants = tenants(&executor, 3);
     let (log, handler) = recorder(|event| event.kind);
     touch_each(&tenants, ["ann", "bob"]);
-    tenants.add_event_handler(handler);
+    tenants.handle().add_event_handler(EventFilter::ALL, handler);
     tenants.pause();
     assert_eq!(taken(&log), [EventKind::Paused; 2]);
-    drop(tenants.try_slot("cid"));
+    drop(tenants.key("cid").try_slot());
     assert_eq!(taken(&log), [EventKind::Saturated], "a new partition begins paused");
     tenants.resume();
     assert_eq!(taken(&log), [EventKind::Resumed; 3]);
@@ -69,10 +69,10 @@ fn handlers_may_use_the_partitions_during_a_pause() {
     let tenants = tenants(&executor, 3);
     touch(&tenants, "ann");
     let seen = tenants.clone();
-    let (log, handler) = recorder(move |event| (event.kind, seen.is_paused()));
-    let added = tenants.add_event_handler(handler);
+    let (log, handler) = recorder(move |event| (event.kind, seen.status().is_paused));
+    let added = tenants.handle().add_event_handler(EventFilter::ALL, handler);
     tenants.pause();
     tenants.resume();
     assert_eq!(taken(&log), [(EventKind::Paused, true), (EventKind::Resumed, false)]);
-    tenants.remove_event_handler(added);
+    tenants.handle().remove_event_handler(added);
 }

@@ -1,7 +1,7 @@
 //! Changing the limits of all partitions, those that are kept and those to come.
 
 use bulklink::testing::Task;
-use bulklink::{Limits, Reason, ReconfigureError, Request};
+use bulklink::{EventFilter, Limits, Reason, ReconfigureError, Request};
 
 use super::{builder, call, tenants, touch, touch_each};
 use crate::{executor, ms, recorder, slot, taken};
@@ -20,7 +20,7 @@ fn kept_and_new_partitions_get_the_limits() {
     executor.run_until_idle();
     assert!(waiting.is_finished());
     touch(&tenants, "bob");
-    assert_eq!(["ann", "bob"].map(|key| tenants.handle(key).expect("kept").limits()), [limits; 2]);
+    assert_eq!(["ann", "bob"].map(|key| tenants.partition(key).expect("kept").limits()), [limits; 2]);
     assert_eq!(tenants.status().each, limits);
     let again = tenants.reconfigure(limits).expect("valid");
     assert!(!again.has_changed() && again.admitted == 0);
@@ -31,12 +31,12 @@ fn a_partition_with_limits_of_its_own_gets_the_common_ones() {
     let executor = executor();
     let tenants = tenants(&executor, 3);
     touch_each(&tenants, ["ann", "bob"]);
-    tenants.handle("ann").expect("kept").resize(7).expect("open");
-    tenants.handle("bob").expect("kept").close();
+    tenants.partition("ann").expect("kept").resize(7).expect("open");
+    tenants.partition("bob").expect("kept").close();
     let limits = tenants.status().each.with_capacity(2);
     tenants.reconfigure(limits).expect("valid");
-    assert_eq!(tenants.handle("ann").expect("kept").limits(), limits);
-    assert_eq!(tenants.handle("bob").expect("kept").limits().capacity, 1, "closed");
+    assert_eq!(tenants.partition("ann").expect("kept").limits(), limits);
+    assert_eq!(tenants.partition("bob").expect("kept").limits().capacity, 1, "closed");
 }
 
 #[test]
@@ -45,12 +45,12 @@ fn a_refusal_changes_no_partition() {
     let tenants = builder(&executor).parallelism(4).waiting_room(5).max_partitions(9).build().expect("valid");
     let others = ["ann", "cid", "dan", "eve", "fay", "gus", "hal", "ida"];
     touch_each(&tenants, others);
-    let _running = tenants.try_slot_with("bob", Request::new().cost(4)).expect("free");
-    let _waiting = executor.spawn(tenants.slot_with("bob", Request::new().cost(3)));
+    let _running = tenants.key("bob").with(Request::new().cost(4)).try_slot().expect("free");
+    let _waiting = executor.spawn(tenants.key("bob").with(Request::new().cost(3)).slot());
     executor.run_until_idle();
     let before = tenants.status().each;
     let (log, handler) = recorder(|event| event.kind);
-    tenants.add_event_handler(handler);
+    tenants.handle().add_event_handler(EventFilter::ALL, handler);
     tenants.reconfigure(before.with_capacity(2)).expect_err("a waiter asks for three");
     assert_eq!(taken(&log), [], "not even for a moment");
     let error = tenants.reconfigure(before.with_capacity(2).with_wait_limit(Some(ms(0)))).expect_err("invalid");
@@ -59,7 +59,7 @@ fn a_refusal_changes_no_partition() {
         "partitions tenants: parallelism must be at least 3, which a waiter asks for, got 2; \
          partitions tenants: wait_limit must be longer than zero, got 0 s"
     );
-    assert!(others.iter().chain(&["bob"]).all(|key| tenants.handle(*key).expect("kept").limits() == before));
+    assert!(others.iter().chain(&["bob"]).all(|key| tenants.partition(*key).expect("kept").limits() == before));
     assert_eq!(tenants.status().each, before);
 }
 
@@ -76,12 +76,12 @@ fn a_call_without_a_partition_sees_the_new_limits() {
     let mut executor = executor();
     let tenants = tenants(&executor, 1);
     tenants.reconfigure(tenants.status().each.with_capacity(5).with_waiting_room(4)).expect("valid");
-    let invalid = tenants.try_slot_with("ann", Request::new().cost(6)).expect_err("impossible");
+    let invalid = tenants.key("ann").with(Request::new().cost(6)).try_slot().expect_err("impossible");
     assert_eq!((invalid.reason(), invalid.occupancy().capacity()), (Reason::InvalidCost, 5));
-    let _running = tenants.try_slot_with("ann", Request::new().cost(5)).expect("free");
+    let _running = tenants.key("ann").with(Request::new().cost(5)).try_slot().expect("free");
     let waiting = call(&mut executor, &tenants, "ann");
     assert!(!Task::is_finished(&waiting));
-    let rejection = tenants.try_slot("bob").expect_err("no partition");
+    let rejection = tenants.key("bob").try_slot().expect_err("no partition");
     let occupancy = rejection.occupancy();
     assert_eq!((rejection.reason(), occupancy.capacity()), (Reason::PartitionLimit, 5));
     assert_eq!((occupancy.in_use(), occupancy.waiting_room()), (0, 4));

@@ -25,8 +25,8 @@ fn execute_futures_are_spawnable_and_slots_are_two_words() {
     fn spawnable<T: Send>(_: &T) {}
     let executor = executor();
     let tenants = tenants(&executor, 1);
-    spawnable(&tenants.execute("ann", async { 1 }));
-    spawnable(&tenants.execute_fallible("ann", async { Ok::<_, ()>(1) }));
+    spawnable(&tenants.key("ann").execute(async { 1 }));
+    spawnable(&tenants.key("ann").execute_fallible(async { Ok::<_, ()>(1) }));
     spawnable(&tenants.close_and_wait());
     assert!(size_of::<OwnedSlot>() <= 16);
 }
@@ -40,8 +40,8 @@ fn intervals_are_differences() {
     touch(&tenants, "ann");
     let idle = tenants.status();
     assert!(!idle.since(&earlier).expect("in order").has_activity());
-    let _bob = tenants.try_slot("bob").expect("free");
-    tenants.try_slot("ann").expect_err("no room");
+    let _bob = tenants.key("bob").try_slot().expect("free");
+    tenants.key("ann").try_slot().expect_err("no room");
     let later = tenants.status();
     assert!(later.number > earlier.number);
     let totals = later.since(&earlier).expect("in order").totals;
@@ -61,17 +61,17 @@ fn an_interval_needs_two_statuses_of_one_bulkhead_in_order() {
 fn no_output_shows_a_key() {
     let executor = executor();
     let tenants = builder(&executor).parallelism(1).waiting_room(1).max_partitions(1).build().expect("valid");
-    let waiting = tenants.slot("secret");
-    let slot = tenants.try_slot("secret").expect("free");
-    let taken = tenants.try_slot("secret").expect_err("taken");
-    let refused = tenants.slot("other secret");
-    let rejection = tenants.try_slot("other secret").expect_err("no room");
-    let impossible = tenants.try_slot_with("secret", Request::new().cost(9)).expect_err("no room");
+    let waiting = tenants.key("secret").slot();
+    let slot = tenants.key("secret").try_slot().expect("free");
+    let taken = tenants.key("secret").try_slot().expect_err("taken");
+    let refused = tenants.key("other secret").slot();
+    let rejection = tenants.key("other secret").try_slot().expect_err("no room");
+    let impossible = tenants.key("secret").with(Request::new().cost(9)).try_slot().expect_err("no room");
     let texts = [
         format!("{tenants:?} {:?}", tenants.status()),
         format!("{waiting:?} {slot:?} {refused:?}"),
         format!("{taken} {taken:?} {rejection} {rejection:?} {impossible} {impossible:?}"),
-        format!("{:?} {:?}", tenants.handle("secret"), builder(&executor)),
+        format!("{:?} {:?}", tenants.partition("secret"), builder(&executor)),
     ];
     for text in texts {
         assert!(text.contains("tenants") && !text.contains("secret"), "{text}");

@@ -31,7 +31,7 @@ fn a_closed_registry_is_drained_with_its_last_operation() {
     let mut executor = executor();
     let registry = Registry::new();
     let made = ["payments", "reports", "audit"].map(|label| create(&registry, label));
-    let mut running: Vec<_> = made.iter().map(|bulkhead| bulkhead.try_slot_owned().expect("free")).collect();
+    let mut running: Vec<_> = made.iter().map(|bulkhead| bulkhead.owned().try_slot().expect("free")).collect();
     let watching = executor.spawn({
         let registry = registry.clone();
         async move { registry.closed().await }
@@ -113,7 +113,7 @@ fn closing_closes_all_although_clocks_panic() {
     let (first, broken) = create_panicking(&registry, "first");
     let sound = create(&registry, "sound");
     let (last, also_broken) = create_panicking(&registry, "last");
-    let running = last.try_slot_owned().expect("free");
+    let running = last.owned().try_slot().expect("free");
     broken.panic(true);
     also_broken.panic(true);
     let inside = registry.clone();

@@ -77,7 +77,7 @@ fn no_foreign_code_runs_under_the_lock_of_the_registry() {
     drop(registry.remove("reports"));
     registry.resize_all([("payments", 3)]).expect("valid");
     drop((registry.statuses(), registry.capacity_reports(), format!("{registry:?}")));
-    let running = registry.bulkhead::<UsesRegistry>("payments").expect("its runtime").try_slot_owned().expect("free");
+    let running = registry.bulkhead::<UsesRegistry>("payments").expect("its runtime").owned().try_slot().expect("free");
     drop(registry.remove("payments"));
     drop(running);
     assert!(registry.is_empty(), "the registry held the last clone");

@@ -46,7 +46,7 @@ fn a_bulkhead_is_found_by_its_trimmed_label() {
     let payments = create(&registry, "  payments ");
     create_panicking(&registry, "reports");
     let found = registry.get(" payments\t").expect("the bulkhead is in the registry");
-    let _running = registry.bulkhead::<FakeClock>("payments").expect("its runtime").try_slot_owned().expect("free");
+    let _running = registry.bulkhead::<FakeClock>("payments").expect("its runtime").owned().try_slot().expect("free");
     assert_eq!((found.label(), found.status().in_flight, payments.status().in_flight), ("payments", 1, 1));
     assert!(registry.bulkhead::<PanickingClock>("reports").is_ok());
     assert!(registry.get("payment").is_none() && registry.get("").is_none());

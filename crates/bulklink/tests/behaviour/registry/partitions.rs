@@ -6,7 +6,8 @@ use std::hash;
 use bulklink::partitions::{self, RandomState};
 use bulklink::testing::FakeClock;
 use bulklink::{
-    CollectiveError, EventKind, FailureCause, Limits, Partitions, Reason, ReconfigureError, RegisterError, Registry,
+    CollectiveError, EventFilter, EventKind, FailureCause, Limits, Partitions, Reason, ReconfigureError, RegisterError,
+    Registry,
 };
 
 use super::{builder, create};
@@ -64,7 +65,7 @@ fn partitions_are_found_with_their_types() {
     create(&registry, "payments");
     drop(tenants(&registry, "tenants"));
     let found = registry.partitions::<String, FakeClock, RandomState>(" tenants").expect("its types");
-    drop(found.try_slot("ann").expect("free"));
+    drop(found.key("ann").try_slot().expect("free"));
     let wrong = registry.partitions::<u32, FakeClock, RandomState>("tenants").expect_err("other keys");
     assert_eq!(wrong.field(), "type");
     let of_keys =
@@ -91,23 +92,26 @@ fn a_handle_does_what_partitions_do_without_their_types() {
     let tenants = tenants(&registry, "tenants");
     let handle = registry.get_partitions("tenants").expect("registered");
     let (log, handler) = recorder(|event| event.kind);
-    let id = handle.add_event_handler(handler);
-    let mut events = handle.subscribe(10).expect("a capacity");
-    drop(tenants.try_slot("ann").expect("free"));
+    let id = handle.add_event_handler(EventFilter::ALL, handler);
+    let mut events = handle.subscribe(EventFilter::ALL, 10).expect("a capacity");
+    drop(tenants.key("ann").try_slot().expect("free"));
     assert_eq!(taken(&log), [EventKind::Admitted, EventKind::Released]);
     assert_eq!(events.try_recv().expect("an event").kind, EventKind::Admitted);
     assert!(handle.remove_event_handler(id) && !handle.remove_event_handler(id));
-    assert_eq!((handle.status().partitions, handle.sums(), handle.handler_panics()), (1, tenants.sums(), 0));
-    assert!(handle.capacity_report().findings.is_empty());
-    assert!(handle.pause() && handle.is_paused() && tenants.is_paused() && handle.resume());
+    assert_eq!(
+        (handle.status().partitions, handle.sums(), handle.status().handler_panics),
+        (1, tenants.handle().sums(), 0)
+    );
+    assert!(handle.capacity_report(None).findings.is_empty());
+    assert!(handle.pause() && handle.status().is_paused && tenants.status().is_paused && handle.resume());
     assert_eq!(handle.reconfigure(Limits::new(2)).expect("valid").previous, Limits::new(1));
     assert_eq!(tenants.status().each, Limits::new(2));
     assert_eq!((handle.cleanup_idle(), tenants.status().partitions), (1, 0));
-    drop(tenants.try_slot("ann").expect("free"));
+    drop(tenants.key("ann").try_slot().expect("free"));
     assert!(!format!("{handle:?}").contains("ann"), "no key is shown");
     let inside = handle.clone();
     executor.block_on(async move { inside.close_and_wait().await });
-    assert!(handle.is_closed() && !handle.close());
+    assert!(handle.status().is_closed && !handle.close());
     assert_eq!((tenants.status().is_drained(), tenants.status().partitions), (true, 0));
 }
 
@@ -116,11 +120,11 @@ fn closing_a_registry_closes_and_drains_partitions_too() {
     let mut executor = executor();
     let registry = Registry::new();
     let (payments, tenants) = (create(&registry, "payments"), tenants(&registry, "tenants"));
-    let slots = [payments.try_slot_owned().expect("free"), tenants.try_slot("ann").expect("free")];
+    let slots = [payments.owned().try_slot().expect("free"), tenants.key("ann").try_slot().expect("free")];
     let inside = registry.clone();
     let closing = executor.spawn(async move { inside.close_and_wait().await });
     executor.run_until_idle();
-    assert!(payments.is_closed() && tenants.is_closed());
+    assert!(payments.is_closed() && tenants.status().is_closed);
     assert_eq!(registry.create_partitions(tenants_builder("late")).err(), Some(RegisterError::Closed));
     for slot in slots {
         assert!(!closing.is_finished(), "something still runs");
@@ -135,11 +139,11 @@ fn removed_partitions_drain_and_then_their_label_is_free() {
     let mut executor = executor();
     let registry = Registry::new();
     let old = tenants(&registry, "tenants");
-    let slots = ["ann", "bob"].map(|key| old.try_slot(key).expect("free"));
+    let slots = ["ann", "bob"].map(|key| old.key(key).try_slot().expect("free"));
     let inside = registry.clone();
     let removal = executor.spawn(async move { inside.remove_partitions(" tenants").await });
     executor.run_until_idle();
-    assert_eq!(old.try_slot("ann").expect_err("closed").reason(), Reason::Closed);
+    assert_eq!(old.key("ann").try_slot().expect_err("closed").reason(), Reason::Closed);
     for slot in slots {
         assert!(!removal.is_finished() && labels(&registry) == ["tenants"]);
         drop(slot);
@@ -149,7 +153,7 @@ fn removed_partitions_drain_and_then_their_label_is_free() {
     assert_eq!((removed.label(), removed.status().partitions, labels(&registry)), ("tenants", 0, vec![]));
     let new = tenants(&registry, "tenants");
     drop(removed);
-    assert!(!new.is_closed());
+    assert!(!new.status().is_closed);
     drop(registry.remove_partitions("tenants"));
     assert!(registry.is_empty(), "they remove themselves without a task");
 }
@@ -164,7 +168,7 @@ fn a_removal_takes_the_kind_that_it_names_only() {
         (inside.remove("tenants").await.is_err(), inside.remove_partitions("payments").await.is_err())
     });
     assert_eq!(refused, (true, true));
-    assert!(!payments.is_closed() && !tenants.is_closed() && registry.len() == 2);
+    assert!(!payments.is_closed() && !tenants.status().is_closed && registry.len() == 2);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn a_removed_bulkhead_drains_and_then_its_label_is_free() {
     let registry = Registry::new();
     let payments = create(&registry, "payments");
     create(&registry, "reports");
-    let running = payments.try_slot_owned().expect("free");
+    let running = payments.owned().try_slot().expect("free");
     let inside = registry.clone();
     let removal = executor.spawn(async move { inside.remove(" payments ").await });
     executor.run_until_idle();
@@ -68,7 +68,7 @@ fn two_removals_of_one_bulkhead_both_end() {
     let mut executor = executor();
     let registry = Registry::new();
     let payments = create(&registry, "payments");
-    let running = payments.try_slot_owned().expect("free");
+    let running = payments.owned().try_slot().expect("free");
     let [first, second] = [(); 2].map(|()| {
         let inside = registry.clone();
         executor.spawn(async move { inside.remove("payments").await })
@@ -90,7 +90,7 @@ fn a_removal_goes_on_while_the_registry_closes() {
     let mut executor = executor();
     let registry = Registry::new();
     let payments = create(&registry, "payments");
-    let running = payments.try_slot_owned().expect("free");
+    let running = payments.owned().try_slot().expect("free");
     drop(registry.remove("payments"));
     let inside = registry.clone();
     let closing = executor.spawn(async move { inside.close_and_wait().await });

@@ -9,7 +9,7 @@ use super::{Log, ended, is_cancelled, on, settled, setup};
 #[test]
 fn cancelling_a_queued_operation_frees_its_place_immediately() {
     let (mut executor, bulkhead) = setup(1, 1);
-    let running = bulkhead.try_slot_owned().expect("free");
+    let running = bulkhead.owned().try_slot().expect("free");
     for polled in [false, true] {
         let queued = bulkhead.submit(async { unreachable!("the operation never began") }).expect("there is room");
         if polled {

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::task::Waker;
 use std::thread;
 
-use bulklink::{JoinError, Reason, SubmitError};
+use bulklink::{JoinError, Reason, Request, SubmitError};
 
 use super::by_hand::{ByHand, Treatment};
 use super::{ended, is_cancelled, is_lost, on, settled};
@@ -101,8 +101,8 @@ fn a_pool_that_refuses_a_queued_closure_ends_its_handle() {
 fn a_closure_that_may_not_wait_needs_no_task() {
     let runtime = ByHand::new(Treatment::Refuse).for_works(Treatment::Keep);
     let bulkhead = on(runtime.clone(), 1, 1);
-    let first = bulkhead.try_submit_blocking(|| 5).expect("free");
-    let Err(SubmitError::Rejected(rejection)) = bulkhead.try_submit_blocking(|| 6) else {
+    let first = bulkhead.with(Request::new().now()).submit_blocking(|| 5).expect("free");
+    let Err(SubmitError::Rejected(rejection)) = bulkhead.with(Request::new().now()).submit_blocking(|| 6) else {
         panic!("the bulkhead is full")
     };
     assert_eq!(rejection.reason(), Reason::Saturated);

@@ -64,9 +64,9 @@ impl Observed {
         let owned = Owned { recorder: Arc::clone(&recorder), panics: kind.panics };
         let request = Request::new().within(ms(10));
         let submitted = if kind.is_closure {
-            bulkhead.submit_blocking_with(request, move || never(owned))
+            bulkhead.with(request).submit_blocking(move || never(owned))
         } else {
-            bulkhead.submit_with(request, async move { never(owned) })
+            bulkhead.with(request).submit(async move { never(owned) })
         };
         let mut handle = submitted.expect("there is room");
         let waker = Waker::from(Arc::clone(&recorder));

@@ -65,7 +65,7 @@ fn submitted_operations_and_other_calls_share_one_fifo_queue() {
         let log = log.clone();
         async move { log.note(2) }
     });
-    let third = executor.spawn(bulkhead.slot_owned());
+    let third = executor.spawn(bulkhead.owned().slot());
     executor.run_until_idle();
     let fourth = bulkhead.submit_blocking({
         let log = log.clone();
@@ -87,13 +87,13 @@ fn submitted_operations_and_other_calls_share_one_fifo_queue() {
 fn invalid_and_late_requests_are_rejected_immediately() {
     let (executor, bulkhead) = setup(2, 9);
     let now = executor.clock().now();
-    let submit = |request| reason(bulkhead.submit_with(request, async {}));
+    let submit = |request| reason(bulkhead.with(request).submit(async {}));
     assert_eq!(submit(Request::new().cost(3)), Reason::InvalidCost);
     assert_eq!(submit(Request::new().before(now)), Reason::Expired);
-    let both = bulkhead.submit_with(Request::new().cost(2), pending::<()>()).expect("free");
+    let both = bulkhead.with(Request::new().cost(2)).submit(pending::<()>()).expect("free");
     assert_eq!(submit(Request::new().now()), Reason::Saturated);
-    assert_eq!(reason(bulkhead.try_submit(async {})), Reason::Saturated);
-    assert_eq!(reason(bulkhead.try_submit_blocking(|| ())), Reason::Saturated);
+    assert_eq!(reason(bulkhead.with(Request::new().now()).submit(async {})), Reason::Saturated);
+    assert_eq!(reason(bulkhead.with(Request::new().now()).submit_blocking(|| ())), Reason::Saturated);
     assert_eq!(submit(Request::new().within(ms(0))), Reason::Expired);
     both.cancel();
     bulkhead.close();
@@ -105,12 +105,12 @@ fn invalid_and_late_requests_are_rejected_immediately() {
 fn a_limit_counts_from_the_call_of_submit() {
     for closure in [false, true] {
         let (mut executor, bulkhead) = setup(1, 9);
-        let running = bulkhead.try_slot_owned().expect("free");
+        let running = bulkhead.owned().try_slot().expect("free");
         let submit = |bulkhead: &Submitted, request| {
             if closure {
-                bulkhead.submit_blocking_with(request, || unreachable!("it never began"))
+                bulkhead.with(request).submit_blocking(|| unreachable!("it never began"))
             } else {
-                bulkhead.submit_with(request, async { unreachable!("it never began") })
+                bulkhead.with(request).submit(async { unreachable!("it never began") })
             }
         };
         let deadline = executor.clock().now() + ms(20);

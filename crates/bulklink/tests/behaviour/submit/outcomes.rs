@@ -217,7 +217,7 @@ fn a_detached_task_does_not_keep_itself_alive() {
     for queues in [false, true] {
         let runtime = ByHand::new(Treatment::Keep);
         let bulkhead = on(runtime.clone(), 1, 1);
-        let running = queues.then(|| bulkhead.try_slot_owned());
+        let running = queues.then(|| bulkhead.owned().try_slot());
         let handle = bulkhead.submit(pending::<()>()).expect("free");
         let task = Arc::new(Task(Mutex::new(runtime.pop())));
         let waker = Waker::from(Arc::clone(&task));

@@ -1,6 +1,6 @@
 //! Runtimes that refuse a task, or drop it without an error.
 
-use bulklink::{EventKind, SubmitError};
+use bulklink::{EventFilter, EventKind, SubmitError};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
@@ -63,7 +63,7 @@ fn an_operation_that_never_began_is_reported_as_abandoned() {
         let seen = Arc::clone(&seen);
         move |event: &bulklink::Event| seen.lock().expect("no panic").push((event.kind, event.occupancy.in_flight()))
     };
-    bulkhead.add_event_handler(handler);
+    bulkhead.handle().add_event_handler(EventFilter::ALL, handler);
     assert!(bulkhead.submit(async {}).is_err());
     assert_eq!(*seen.lock().expect("no panic"), [(EventKind::Admitted, 1), (EventKind::Abandoned, 0)]);
 }

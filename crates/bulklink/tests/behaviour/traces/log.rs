@@ -4,8 +4,9 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use bulklink::plumbing;
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, Limits, Partitions, Request};
+use bulklink::{Bulkhead, EventFilter, Limits, Partitions, Request};
 use futures_util::FutureExt;
 use tracing::Level;
 
@@ -23,14 +24,14 @@ fn an_event_has_the_state_and_the_oldest_wait() {
     recorder.run(|| {
         let mut executor = executor();
         let test = builder(&executor).capacity(2).waiting_room(1).build().expect("valid");
-        let _running = test.try_slot_with(Request::new().cost(2)).expect("free");
+        let _running = test.with(Request::new().cost(2)).try_slot().expect("free");
         let _waiting = call(&mut executor, &test);
         executor.advance(ms(40));
-        assert!(test.try_slot_with(Request::new().cost(2)).is_err());
-        assert!(test.try_slot_with(Request::new().cost(9)).is_err());
-        let ceiling = test.ceiling("fleet");
+        assert!(test.with(Request::new().cost(2)).try_slot().is_err());
+        assert!(test.with(Request::new().cost(9)).try_slot().is_err());
+        let ceiling = test.handle().ceiling("fleet");
         ceiling.set(1);
-        assert!(test.try_slot_with(Request::new().cost(2)).is_err());
+        assert!(test.with(Request::new().cost(2)).try_slot().is_err());
     });
     let event = |reason: &str, cost: &str, state: &str| {
         let fields = [
@@ -56,21 +57,21 @@ type Way = fn(&TestBulkhead);
 /// A way to be rejected by a bulkhead whose slot is taken and which has no room to wait.
 const WAYS: [(&str, Way); 8] = [
     ("try_slot", |test| assert!(test.try_slot().is_err())),
-    ("try_slot_owned_with", |test| assert!(test.try_slot_owned_with(Request::new().cost(2)).is_err())),
+    ("try_slot of a request", |test| assert!(test.with(Request::new().cost(2)).try_slot().is_err())),
     ("slot", |test| assert!(test.slot().now_or_never().expect("no room").is_err())),
-    ("slot_with", |test| {
-        let slot = test.slot_with(Request::new().cost(2).within(ms(5)));
+    ("slot of a request", |test| {
+        let slot = test.with(Request::new().cost(2).within(ms(5))).slot();
         assert!(slot.now_or_never().expect("no room").is_err());
     }),
     ("decide", |test| {
-        let mut slot = test.slot_owned();
-        let answer = slot.decide().or_else(|| slot.now_or_never());
+        let mut slot = test.owned().slot();
+        let answer = plumbing::decide(&mut slot).or_else(|| slot.now_or_never());
         assert!(answer.expect("no room").is_err());
     }),
     ("execute", |test| assert!(test.execute(async {}).now_or_never().expect("no room").is_err())),
     ("blocking_slot", |test| assert!(test.blocking_slot().is_err())),
     ("blocking_slot_unless", |test| {
-        assert!(test.blocking_slot_unless(Request::new(), std::future::pending::<()>()).is_err());
+        assert!(test.owned().blocking_slot_unless(std::future::pending::<()>()).is_err());
     }),
 ];
 
@@ -82,7 +83,7 @@ fn a_rejection_is_logged_once_whichever_way_the_call_came() {
             let test = builder(&executor()).capacity(3).build().expect("valid");
             if observed {
                 // Each rejection takes the lock then.
-                test.add_event_handler(|_| {});
+                test.handle().add_event_handler(EventFilter::ALL, |_| {});
             }
             let _running = [(); 3].map(|()| test.try_slot().expect("free"));
             recorder.run(|| way(&test));
@@ -97,9 +98,9 @@ fn a_rejection_that_its_call_never_sees_is_logged_when_the_call_is_dropped() {
     recorder.run(|| {
         let executor = executor();
         let test = bulkhead(&executor, 1, 2);
-        let _running = test.try_slot_owned().expect("free");
-        let mut late = Box::pin(test.slot_owned_with(Request::new().within(ms(5))));
-        let mut closed = Box::pin(test.slot_owned());
+        let _running = test.owned().try_slot().expect("free");
+        let mut late = Box::pin(test.within(ms(5)).slot());
+        let mut closed = Box::pin(test.owned().slot());
         assert!((&mut late).now_or_never().is_none() && (&mut closed).now_or_never().is_none());
         executor.clock().advance(ms(5));
         assert!(test.try_slot().is_err());
@@ -117,7 +118,7 @@ fn a_rejection_that_its_call_never_sees_is_logged_when_the_call_is_dropped() {
 fn what_is_logged_and_what_is_left_out_are_all_rejections() {
     let recorder = Recorder::new();
     let test = bulkhead(&executor(), 1, 0);
-    let _running = test.try_slot_owned().expect("free");
+    let _running = test.owned().try_slot().expect("free");
     let reject = |test: &TestBulkhead| recorder.run(|| assert!(test.try_slot().is_err()));
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -143,29 +144,29 @@ fn partitions_share_one_account_and_show_no_key() {
         .limits_for(|key: &String, each| if key == "secret-zero" { Limits::new(0) } else { each })
         .build()
         .expect("valid");
-    recorder.run(|| assert!(tenants.try_slot("secret-zero").is_err()));
+    recorder.run(|| assert!(tenants.key("secret-zero").try_slot().is_err()));
     let keys: Vec<_> = (0..20).map(|number| format!("secret-{number}")).collect();
-    let running: Vec<_> = keys.iter().map(|key| tenants.try_slot(key).expect("free")).collect();
+    let running: Vec<_> = keys.iter().map(|key| tenants.key(key).try_slot().expect("free")).collect();
     recorder.run(|| {
-        assert!(tenants.try_slot("secret-new").is_err());
-        assert!(tenants.slot("secret-new").now_or_never().expect("no partition").is_err());
-        assert!(tenants.submit("secret-new", async {}).is_err());
-        assert!(tenants.blocking_slot("secret-new").is_err());
+        assert!(tenants.key("secret-new").try_slot().is_err());
+        assert!(tenants.key("secret-new").slot().now_or_never().expect("no partition").is_err());
+        assert!(tenants.key("secret-new").submit(async {}).is_err());
+        assert!(tenants.key("secret-new").blocking_slot().is_err());
         // A future that is never polled is not counted either.
-        drop(tenants.slot("secret-new"));
+        drop(tenants.key("secret-new").slot());
     });
     let reasons: Vec<_> = recorder.events().iter().map(|event| event["reason"].clone()).collect();
     assert_eq!(reasons[0], "invalid_limits");
     assert_eq!(reasons[1..], ["partition_limit"; 4]);
-    recorder.run(|| keys.iter().for_each(|key| assert!(tenants.try_slot(key).is_err())));
+    recorder.run(|| keys.iter().for_each(|key| assert!(tenants.key(key).try_slot().is_err())));
     assert_eq!(recorder.events().len(), 10, "ten for all together");
     // After a reconfiguration, rejections have another identity, and the same account.
     tenants.reconfigure(Limits::new(2)).expect("valid");
-    recorder.run(|| assert!(tenants.try_slot("secret-new").is_err()));
+    recorder.run(|| assert!(tenants.key("secret-new").try_slot().is_err()));
     assert_eq!(recorder.events().len(), 10);
     thread::sleep(ms(1_010));
-    recorder.run(|| assert!(tenants.try_slot("secret-new").is_err()));
-    let sums = tenants.sums();
+    recorder.run(|| assert!(tenants.key("secret-new").try_slot().is_err()));
+    let sums = tenants.handle().sums();
     // Invalid limits are not counted by the partitions.
     assert_eq!(counted(&recorder.events()), sums.rejected() + 1);
     let log = format!("{:?}", recorder.events());

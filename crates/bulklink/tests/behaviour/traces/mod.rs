@@ -35,8 +35,8 @@ fn a_wait_is_a_span_from_the_queue_to_its_outcome() {
     recorder.run(|| {
         let mut executor = executor();
         let test = bulkhead(&executor, 3, 5);
-        let running = test.try_slot_owned().expect("free");
-        let heavy = executor.spawn(test.slot_owned_with(Request::new().cost(3)));
+        let running = test.owned().try_slot().expect("free");
+        let heavy = executor.spawn(test.with(Request::new().cost(3)).slot());
         executor.run_until_idle();
         let span = recorder.spans().pop().expect("it waits");
         assert_eq!((span.name, span.level, span.is_closed), ("bulkhead.wait", Level::DEBUG, false));
@@ -58,20 +58,20 @@ fn each_end_of_a_wait_has_its_outcome() {
     recorder.run(|| {
         let mut executor = executor();
         let test = builder(&executor).parallelism(1).waiting_room(5).collect_within(ms(50)).build().expect("valid");
-        let running = test.try_slot_owned().expect("free");
-        let expired = executor.spawn(test.slot_owned_with(Request::new().within(ms(10))));
+        let running = test.owned().try_slot().expect("free");
+        let expired = executor.spawn(test.within(ms(10)).slot());
         let cancelled = call(&mut executor, &test);
         executor.advance(ms(10));
         assert_eq!(reason(&expired).as_str(), "expired");
         executor.advance(ms(5));
         cancelled.cancel();
         // It is handed the slot, and not polled before that is taken back.
-        let mut uncollected = Box::pin(test.slot_owned());
+        let mut uncollected = Box::pin(test.owned().slot());
         assert!(uncollected.poll_unpin(&mut Context::from_waker(Waker::noop())).is_pending());
         executor.clock().advance(ms(20));
         drop(running);
         executor.clock().advance(ms(60));
-        let holder = test.try_slot_owned().expect("it was taken back");
+        let holder = test.owned().try_slot().expect("it was taken back");
         assert!(uncollected.now_or_never().expect("it has ended").is_err());
         let closed = call(&mut executor, &test);
         executor.advance(ms(7));
@@ -110,10 +110,10 @@ fn the_parent_of_a_wait_is_the_span_of_its_call() {
     recorder.run(|| {
         let mut executor = executor();
         let test = bulkhead(&executor, 1, 5);
-        let running = test.try_slot_owned().expect("free");
+        let running = test.owned().try_slot().expect("free");
         let request = tracing::info_span!("request");
         let submitted = request.in_scope(|| {
-            let future = test.slot_owned();
+            let future = test.owned().slot();
             (executor.spawn(future), test.clone())
         });
         // The first poll joins the queue, outside of the span.
@@ -132,7 +132,7 @@ fn a_submitted_operation_waits_in_a_span_of_its_submitter() {
         let mut executor = executor();
         let test = Bulkhead::builder_on(executor.runtime(), "test").parallelism(1).waiting_room(1);
         let test = test.build().expect("valid");
-        let running = test.try_slot_owned().expect("free");
+        let running = test.owned().try_slot().expect("free");
         let queued = tracing::info_span!("request").in_scope(|| test.submit(async { 7 })).expect("room");
         assert!(test.submit(async { 8 }).is_err());
         executor.advance(ms(3));
@@ -148,7 +148,7 @@ fn a_submitted_operation_waits_in_a_span_of_its_submitter() {
 fn a_blocked_thread_waits_in_a_span() {
     let recorder = Recorder::new();
     let test = Bulkhead::builder_on(StdClock, "threads").parallelism(1).waiting_room(1).build().expect("valid");
-    let running = test.try_slot_owned().expect("free");
+    let running = test.owned().try_slot().expect("free");
     thread::scope(|scope| {
         let waiting = scope.spawn(|| recorder.run(|| test.blocking_slot().map(drop)));
         while recorder.spans().is_empty() {
@@ -160,7 +160,7 @@ fn a_blocked_thread_waits_in_a_span() {
     assert_eq!(recorder.spans()[0].fields["outcome"], "admitted");
     recorder.run(|| {
         let _running = test.try_slot().expect("free");
-        assert!(test.blocking_slot_with(Request::new().within(ms(1))).is_err());
+        assert!(test.within(ms(1)).blocking_slot().is_err());
     });
     assert_eq!(recorder.spans()[1].fields["outcome"], "expired");
     assert_eq!(recorder.events().len(), 1);
@@ -172,11 +172,11 @@ fn a_subscriber_that_panics_changes_nothing() {
     let mut executor = executor();
     let test = bulkhead(&executor, 1, 3);
     recorder.run(|| {
-        let running = test.try_slot_owned().expect("free");
+        let running = test.owned().try_slot().expect("free");
         let [admitted, cancelled, expired] = [(); 3].map(|()| call(&mut executor, &test));
         assert!(test.try_slot().is_err());
         cancelled.cancel();
-        let late = executor.spawn(test.slot_owned_with(Request::new().within(ms(5))));
+        let late = executor.spawn(test.within(ms(5)).slot());
         executor.run_until_idle();
         executor.advance(ms(5));
         assert_eq!(reason(&late).as_str(), "expired");
@@ -211,14 +211,14 @@ fn a_subscriber_is_called_outside_all_locks() {
     let test = bulkhead(&executor, 1, 1);
     place.set(test.clone()).expect("once");
     recorder.run(|| {
-        let running = test.try_slot_owned().expect("free");
+        let running = test.owned().try_slot().expect("free");
         let waiting = call(&mut executor, &test);
         assert!(test.try_slot().is_err());
         drop(running);
         executor.run_until_idle();
         drop(slot(&waiting));
         let cancelled = {
-            let _running = test.try_slot_owned().expect("free");
+            let _running = test.owned().try_slot().expect("free");
             call(&mut executor, &test)
         };
         cancelled.cancel();
@@ -237,8 +237,8 @@ fn a_level_that_is_disabled_has_no_span_and_reads_no_clock() {
             let clock = Counted::default();
             let test = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(1);
             let test = test.measure_waits(false).build().expect("valid");
-            let _running = test.try_slot_owned().expect("free");
-            let mut waiting = Box::pin(test.slot_owned());
+            let _running = test.owned().try_slot().expect("free");
+            let mut waiting = Box::pin(test.owned().slot());
             assert!((&mut waiting).now_or_never().is_none());
             assert_eq!(clock.reads(|| assert!(test.try_slot().is_err())).0, to_reject, "{level:?}");
             assert_eq!(clock.reads(|| drop(waiting)).0, to_cancel, "{level:?}");
@@ -257,8 +257,8 @@ fn a_clock_that_panics_ends_the_span_all_the_same() {
     recorder.run(|| {
         let test = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(2);
         let test = test.measure_waits(false).build().expect("valid");
-        let running = test.try_slot_owned().expect("free");
-        let [mut admitted, mut cancelled] = [(); 2].map(|()| Box::pin(test.slot_owned()));
+        let running = test.owned().try_slot().expect("free");
+        let [mut admitted, mut cancelled] = [(); 2].map(|()| Box::pin(test.owned().slot()));
         assert!((&mut admitted).now_or_never().is_none());
         clock.panic(true);
         assert!((&mut cancelled).now_or_never().is_none());
@@ -279,7 +279,7 @@ fn ten_thousand_calls_of_which_a_third_is_cancelled_leave_no_span_open() {
     recorder.run(|| {
         let mut executor = executor();
         let test = bulkhead(&executor, 10, 10_000);
-        let calls: Vec<_> = (0..10_000).map(|_| executor.spawn(test.slot_owned())).collect();
+        let calls: Vec<_> = (0..10_000).map(|_| executor.spawn(test.owned().slot())).collect();
         executor.run_until_idle();
         calls.iter().skip(10).step_by(3).for_each(Task::cancel);
         for call in &calls {

@@ -17,7 +17,7 @@ pub(super) async fn play(spawner: Spawner) {
     info!("main: closes");
     flash.close();
     spawner.spawn(writer(4, flash.clone()).expect("a free task"));
-    flash.closed().await;
+    flash.handle().closed().await;
     info!("main: nothing is being written any more");
     super::settle(&flash).await;
 }

@@ -32,7 +32,7 @@ pub(super) async fn play(spawner: Spawner) {
 
 #[task(pool_size = 4)]
 async fn sender(name: &'static str, request: Request, radio: Bulkhead) {
-    match radio.slot_with(request).await {
+    match radio.with(request).slot().await {
         Ok(_slot) => info!("{name}: sends"),
         Err(rejection) => info!("{name}: {rejection}"),
     }

@@ -8,7 +8,7 @@ use crate::embassy::Bulkhead;
 
 pub(super) async fn play(spawner: Spawner) {
     let radio = Bulkhead::builder("radio").parallelism(1).waiting_room(1).build().expect("a valid configuration");
-    let slot = radio.try_slot_owned().expect("no other task has begun");
+    let slot = radio.owned().try_slot().expect("no other task has begun");
     spawner.spawn(waiter(radio.clone()).expect("a free task"));
     Timer::after_millis(5).await;
 

@@ -6,32 +6,35 @@ use core::ops::Deref;
 
 use bulklink_core::{IntervalError, Snapshot};
 
-/// A value together with the name of its bulkhead. It dereferences to the value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Labelled<T> {
-    /// The name of the bulkhead.
-    pub label: Arc<str>,
-    /// The value.
-    pub value: T,
-}
-
 /// All figures of a bulkhead at one moment: a [`Snapshot`] with the label.
 ///
-/// The figures of one status are consistent with each other.
-pub type Status = Labelled<Snapshot>;
+/// It dereferences to the snapshot, whose figures are consistent with each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// The name of the bulkhead.
+    pub label: Arc<str>,
+    /// How often a handler of events has panicked.
+    pub handler_panics: usize,
+    /// How many events no handler was called for, for the reason in
+    /// [`add_event_handler`](crate::Handle::add_event_handler).
+    pub dropped_events: usize,
+    /// The figures of the gate.
+    pub snapshot: Snapshot,
+}
 
 /// The findings of a [`Status`] about capacity, with the label; made by
 /// [`Status::capacity_report`].
 ///
 /// It dereferences to the gate's own report, which has the severity, the findings and the ratios.
 /// [`Display`](fmt::Display) summarises it in one sentence.
-pub type CapacityReport = Labelled<bulklink_core::CapacityReport>;
-
-impl<T> Labelled<T> {
-    pub(crate) fn new(label: &Arc<str>, value: T) -> Self {
-        Labelled { label: Arc::clone(label), value }
-    }
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CapacityReport {
+    /// The name of the bulkhead.
+    pub label: Arc<str>,
+    /// The report of the gate.
+    pub report: bulklink_core::CapacityReport,
 }
 
 impl Status {
@@ -51,7 +54,7 @@ impl Status {
     /// ```
     #[must_use]
     pub fn capacity_report(&self) -> CapacityReport {
-        Labelled::new(&self.label, self.value.capacity_report())
+        self.reported(self.snapshot.capacity_report())
     }
 
     /// Returns the findings of these figures about capacity, with the rates since an earlier status
@@ -77,20 +80,32 @@ impl Status {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn capacity_report_since(&self, earlier: &Snapshot) -> Result<CapacityReport, IntervalError> {
-        Ok(Labelled::new(&self.label, self.value.capacity_report_since(earlier)?))
+        Ok(self.reported(self.snapshot.capacity_report_since(earlier)?))
+    }
+
+    fn reported(&self, report: bulklink_core::CapacityReport) -> CapacityReport {
+        CapacityReport { label: Arc::clone(&self.label), report }
     }
 }
 
-impl<T> Deref for Labelled<T> {
-    type Target = T;
+impl Deref for Status {
+    type Target = Snapshot;
 
-    fn deref(&self) -> &T {
-        &self.value
+    fn deref(&self) -> &Snapshot {
+        &self.snapshot
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Labelled<T> {
+impl Deref for CapacityReport {
+    type Target = bulklink_core::CapacityReport;
+
+    fn deref(&self) -> &bulklink_core::CapacityReport {
+        &self.report
+    }
+}
+
+impl fmt::Display for CapacityReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "bulkhead {}: {}", self.label, self.value)
+        write!(f, "bulkhead {}: {}", self.label, self.report)
     }
 }

@@ -1,5 +1,7 @@
 //! The request for admission that a caller passes to a bulkhead.
 
+pub(crate) mod bound;
+
 use core::time::Duration;
 
 use bulklink_core::Instant;
@@ -25,9 +27,9 @@ use crate::Clock;
 ///
 /// let builder = Bulkhead::builder_on(FakeClock::new(), "reports");
 /// let reports = builder.capacity(10).waiting_room(5).build()?;
-/// let large = reports.try_slot_with(Request::new().cost(8))?;
+/// let large = reports.with(Request::new().cost(8)).try_slot()?;
 /// let too_much = Request::new().cost(3).within(Duration::from_millis(250));
-/// let rejection = reports.try_slot_with(too_much).unwrap_err();
+/// let rejection = reports.with(too_much).try_slot().unwrap_err();
 /// assert_eq!(rejection.reason(), Reason::Saturated);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -107,7 +109,7 @@ impl<I: Copy> Request<I> {
     /// let builder = Bulkhead::builder_on(clock.clone(), "upstream").parallelism(1);
     /// let upstream = builder.reserve(reserve).build()?;
     /// let deadline = clock.now() + Duration::from_millis(80);
-    /// let slot = upstream.try_slot_with(Request::new().deadline(deadline))?;
+    /// let slot = upstream.with(Request::new().deadline(deadline)).try_slot()?;
     /// clock.advance(Duration::from_millis(81));
     /// drop(slot);
     /// assert_eq!(upstream.status().ended_late, 1);
@@ -134,7 +136,7 @@ impl<I: Copy> Request<I> {
     /// let clock = FakeClock::new();
     /// let upstream = Bulkhead::builder_on(clock.clone(), "upstream").parallelism(1).build()?;
     /// let hurried = Request::new().deadline_after(Duration::from_millis(80));
-    /// let slot = upstream.try_slot_with(hurried)?;
+    /// let slot = upstream.with(hurried).try_slot()?;
     /// clock.advance(Duration::from_millis(81));
     /// drop(slot);
     /// assert_eq!(upstream.status().ended_late, 1);
