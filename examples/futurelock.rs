@@ -38,7 +38,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     println!("tokio's semaphore: the second call {}", if second.is_err() { "hangs" } else { "goes on" });
 
     let database = Bulkhead::builder("database").parallelism(1).waiting_room(10);
-    let database = database.collect_within(COLLECT_WITHIN).build()?;
+    let database = database.collect_limit(COLLECT_WITHIN).build()?;
     let tell = |event: &Event| {
         if event.kind == EventKind::Uncollected {
             println!("bulkhead {}: the slot was taken back, at {COLLECT_WITHIN:?}", event.label);

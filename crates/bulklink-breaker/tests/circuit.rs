@@ -81,7 +81,7 @@ fn a_rate_needs_a_full_window_of_calls_unless_a_number_is_set() {
 
 #[test]
 fn a_rate_over_time_needs_20_calls_unless_a_number_is_set() {
-    let mut circuit = circuit(Settings::within(SECOND).failure_rate(100));
+    let mut circuit = circuit(Settings::over(SECOND).failure_rate(100));
     for _ in 1..20 {
         assert_eq!(call(&mut circuit, START, BAD), State::Closed);
     }
@@ -91,11 +91,11 @@ fn a_rate_over_time_needs_20_calls_unless_a_number_is_set() {
 #[test]
 fn a_window_of_time_forgets_after_nine_tenths_of_it_at_the_earliest() {
     for (millis, expected) in [(9_999, State::Open), (10_000, State::Closed)] {
-        let mut circuit = circuit(Settings::within(10 * SECOND).failures(2));
+        let mut circuit = circuit(Settings::over(10 * SECOND).failures(2));
         call(&mut circuit, START, BAD);
         assert_eq!(call(&mut circuit, START + Duration::from_millis(millis), BAD), expected);
     }
-    let mut circuit = circuit(Settings::within(10 * SECOND).failures(2));
+    let mut circuit = circuit(Settings::over(10 * SECOND).failures(2));
     call(&mut circuit, START + Duration::from_millis(999), BAD);
     assert_eq!(circuit.view(after(10)).counts, Counts::default());
     assert_eq!(circuit.view(START + Duration::from_millis(9_999)).counts.failures, 1);
@@ -104,7 +104,7 @@ fn a_window_of_time_forgets_after_nine_tenths_of_it_at_the_earliest() {
 /// Until then, what comes counts for the newest part of the window that had an outcome.
 #[test]
 fn a_clock_that_is_set_back_matters_to_a_window_only_until_the_circuit_has_closed() {
-    let mut circuit = circuit(Settings::within(10 * SECOND).failures(2));
+    let mut circuit = circuit(Settings::over(10 * SECOND).failures(2));
     call(&mut circuit, after(3600), BAD);
     assert_eq!(circuit.view(START).counts.failures, 1);
     circuit.force_closed();
@@ -154,7 +154,7 @@ fn the_cool_down_doubles_from_a_nanosecond_to_the_longest() {
 #[test]
 fn at_the_end_of_time_nothing_overflows() {
     let end = Instant::FAR_FUTURE;
-    for settings in [Settings::consecutive(1), Settings::within(SECOND).failures(1)] {
+    for settings in [Settings::consecutive(1), Settings::over(SECOND).failures(1)] {
         let mut circuit = circuit(settings);
         call(&mut circuit, START, GOOD);
         call(&mut circuit, end, BAD);
@@ -300,7 +300,7 @@ fn a_circuit_opened_by_hand_stays_open_until_it_is_closed_by_hand() {
 /// Only then can a breaker count successes without its lock.
 #[test]
 fn a_circuit_that_opens_by_numbers_of_calls_is_calm_until_it_opens() {
-    let by_time = Settings::within(SECOND).failures(2).slow_calls(SECOND, 2);
+    let by_time = Settings::over(SECOND).failures(2).slow_calls(SECOND, 2);
     for settings in [Settings::consecutive(2), Settings::of_last(3).slow_calls(SECOND, 2), by_time] {
         let mut circuit = circuit(settings);
         assert!(circuit.is_calm());
@@ -352,8 +352,8 @@ fn a_circuit_that_opens_by_a_rate_is_calm_while_its_window_is_full() {
         call(&mut half, START, outcome);
     }
     assert!(half.is_calm(), "a failure is no reason not to be calm");
-    assert!(!circuit(Settings::within(SECOND).failure_rate(1)).is_calm());
-    assert!(!circuit(Settings::within(SECOND).failures(1).min_calls(1)).is_calm());
+    assert!(!circuit(Settings::over(SECOND).failure_rate(1)).is_calm());
+    assert!(!circuit(Settings::over(SECOND).failures(1).min_calls(1)).is_calm());
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn outcomes_keep_all_numbers_and_the_last_marks_of_a_window_of_calls() {
     assert!(of_two.is_empty());
     for mark in marks {
         of_two.push(&Settings::consecutive(2), mark);
-        by_time.push(&Settings::within(SECOND).failures(1), mark);
+        by_time.push(&Settings::over(SECOND).failures(1), mark);
         assert!(!of_two.is_empty());
     }
     let counts = Counts { calls: 3, failures: 1, slow: 1 };
@@ -405,7 +405,7 @@ fn a_clock_that_is_set_back_is_followed_by_a_cool_down_and_by_leases() {
 #[test]
 fn a_clock_that_is_set_back_beyond_a_window_of_time_begins_a_new_one() {
     for (back, failures) in [(10, 2), (11, 1)] {
-        let mut circuit = circuit(Settings::within(10 * SECOND).failures(9));
+        let mut circuit = circuit(Settings::over(10 * SECOND).failures(9));
         call(&mut circuit, START, BAD);
         let now = before(back);
         call(&mut circuit, now, BAD);

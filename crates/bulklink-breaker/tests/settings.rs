@@ -15,7 +15,7 @@ const TOO_LONG: Duration = Duration::from_nanos(3_153_600_000_000_000_001);
 const TEN: Settings = Settings::of_last(10).failures(5);
 
 /// Settings that are possible, with a window of time.
-const MINUTE: Settings = Settings::within(Duration::from_secs(60)).failures(5);
+const MINUTE: Settings = Settings::over(Duration::from_secs(60)).failures(5);
 
 fn is_refused(settings: Settings, name: &str, text: &str) {
     let refused = Circuit::new(settings).expect_err(text);
@@ -38,7 +38,7 @@ fn the_windows_that_are_refused() {
         (Duration::from_nanos(9_999_999), "window is 9.999999ms, and must be from 10ms to 100 years"),
         (TOO_LONG, "window is 3153600000.000000001s, and must be from 10ms to 100 years"),
     ] {
-        is_refused(Settings::within(time).failures(1), "window", text);
+        is_refused(Settings::over(time).failures(1), "window", text);
     }
 }
 
@@ -46,7 +46,7 @@ fn the_windows_that_are_refused() {
 fn a_circuit_that_would_never_open_is_refused() {
     let text = "failures is not set, and neither is slow_calls: the circuit would never open";
     is_refused(Settings::of_last(10), "failures", text);
-    is_refused(Settings::within(SECOND), "failures", text);
+    is_refused(Settings::over(SECOND), "failures", text);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn the_thresholds_that_are_refused() {
         (TEN.failures(11), "failures", "failures is 11, and must be from 1 to 10"),
         (MINUTE.failures(0), "failures", "failures is 0, and must be at least 1"),
         (Settings::of_last(10).failure_rate(0), "failure_rate", "failure_rate is 0, and must be from 1 to 100"),
-        (Settings::within(SECOND).failure_rate(101), "failure_rate", "failure_rate is 101, and must be from 1 to 100"),
+        (Settings::over(SECOND).failure_rate(101), "failure_rate", "failure_rate is 101, and must be from 1 to 100"),
         (TEN.slow_calls(SECOND, 0), "slow_calls", "slow_calls is 0, and must be from 1 to 10"),
         (TEN.slow_calls(SECOND, 11), "slow_calls", "slow_calls is 11, and must be from 1 to 10"),
         (MINUTE.slow_calls(SECOND, 0), "slow_calls", "slow_calls is 0, and must be at least 1"),
@@ -118,13 +118,13 @@ fn the_times_that_are_refused() {
 
 #[test]
 fn the_limits_of_each_setting_are_possible() {
-    let shortest = Settings::within(Duration::from_millis(10)).failures(u32::MAX).min_calls(u32::MAX);
+    let shortest = Settings::over(Duration::from_millis(10)).failures(u32::MAX).min_calls(u32::MAX);
     for settings in [
         Settings::default(),
         Settings::of_last(1).failures(1),
         Settings::consecutive(10_000),
         shortest,
-        Settings::within(CENTURY).slow_calls(CENTURY, u32::MAX).cool_down(CENTURY).longest_cool_down(CENTURY),
+        Settings::over(CENTURY).slow_calls(CENTURY, u32::MAX).cool_down(CENTURY).longest_cool_down(CENTURY),
         TEN.failures(10).slow_calls(NANOSECOND, 10).min_calls(10),
         Settings::of_last(10).failure_rate(1).slow_rate(NANOSECOND, 100).min_calls(1),
         Settings::of_last(10).failure_rate(100).slow_rate(SECOND, 1).longest_cool_down(Duration::from_secs(30)),

@@ -21,7 +21,7 @@ use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Reason, Request, Rese
 /// It turns the two instants of a call with a [deadline](Request::deadline), the end of its wait
 /// and the end of the call, into inputs of the gate. A gate without it treats the deadline of a
 /// call as one of its admission. It also [measures](Calls::measure_holds) how long slots are held,
-/// and [takes back](Calls::collect_within) those that are not collected.
+/// and [takes back](Calls::collect_limit) those that are not collected.
 ///
 /// Once a gate has one, [`enter`](Calls::enter), [`advance`](Calls::advance),
 /// [`collect`](Calls::collect) and [`cancel`](Calls::cancel) replace the gate's methods. Only it
@@ -60,7 +60,7 @@ pub struct Calls {
     lengths: Tally,
     busy: Busy,
     /// `u64::MAX` for any length of time.
-    collect_within_nanos: u64,
+    collect_limit_nanos: u64,
     /// The slots that were not collected at the last look, the oldest last.
     found: Vec<Uncollected>,
     /// When to look next. A slot that is not among those found cannot be due before.
@@ -76,7 +76,7 @@ pub struct Calls {
 
 impl Calls {
     /// The deadline of a ticket whose wait has none, where slots are [taken
-    /// back](Calls::collect_within): so each ticket can [rely](Gate::rely) on the driver that
+    /// back](Calls::collect_limit): so each ticket can [rely](Gate::rely) on the driver that
     /// advances the gate. It never comes.
     pub const NO_DEADLINE: Instant = Instant::from_nanos(u64::MAX - 1);
 
@@ -91,7 +91,7 @@ impl Calls {
             held: Sum::of(0),
             lengths: Tally::new(),
             busy: Busy::NONE,
-            collect_within_nanos: u64::MAX,
+            collect_limit_nanos: u64::MAX,
             found: Vec::new(),
             next_look: Instant::EPOCH,
             taken_back: 0,
@@ -125,21 +125,21 @@ impl Calls {
     /// Then [`advance`](Calls::advance) takes it back, and the ticket is rejected as
     /// [`Uncollected`](Reason::Uncollected). The gate must [measure](Gate::measure_waits) waits.
     #[must_use]
-    pub const fn collect_within(mut self, limit: Duration) -> Self {
-        self.collect_within_nanos = nanos(limit);
+    pub const fn collect_limit(mut self, limit: Duration) -> Self {
+        self.collect_limit_nanos = nanos(limit);
         self
     }
 
-    /// Returns whether slots that are not collected are [taken back](Calls::collect_within).
+    /// Returns whether slots that are not collected are [taken back](Calls::collect_limit).
     #[must_use]
     #[inline]
     pub const fn takes_back(&self) -> bool {
-        self.collect_within_nanos < u64::MAX
+        self.collect_limit_nanos < u64::MAX
     }
 
     /// Returns whether no input may go to the gate without the time, nor to a
     /// [`Word`](crate::plumbing::Word): because holds are [measured](Calls::measure_holds), or a
-    /// slot may have to be [taken back](Calls::collect_within).
+    /// slot may have to be [taken back](Calls::collect_limit).
     #[must_use]
     #[inline]
     pub fn needs_now<W>(&self, gate: &Gate<W>) -> bool {
@@ -149,13 +149,13 @@ impl Calls {
     /// Takes back the slots that were not collected in time, and then advances as
     /// [`Gate::advance`] does.
     ///
-    /// Where slots are [taken back](Calls::collect_within), this must also precede every input to
+    /// Where slots are [taken back](Calls::collect_limit), this must also precede every input to
     /// the gate that can hand over slots: a resize, another change of limits, the end of a pause,
     /// and closing.
     pub fn advance<W>(&mut self, gate: &mut Gate<W>, now: Instant) {
         if self.takes_back() {
             // The clock may have run back since the last look, or another one be ahead.
-            self.next_look = self.next_look.min(now.saturating_add_nanos(self.collect_within_nanos));
+            self.next_look = self.next_look.min(now.saturating_add_nanos(self.collect_limit_nanos));
             self.take_back_found(gate, now);
             if self.next_look <= now {
                 self.look(gate, now);
@@ -168,28 +168,28 @@ impl Calls {
 
     /// Returns the next time at which [`advance`](Calls::advance) should be called, if any. It may
     /// change after any input. While a request waits it comes within the
-    /// [limit](Calls::collect_within), because a slot may be handed over meanwhile.
+    /// [limit](Calls::collect_limit), because a slot may be handed over meanwhile.
     #[must_use]
     pub fn next_deadline<W>(&self, gate: &Gate<W>) -> Option<Instant> {
-        let found = self.found.last().map(|found| found.due(self.collect_within_nanos));
+        let found = self.found.last().map(|found| found.due(self.collect_limit_nanos));
         let check = found.into_iter().chain([self.next_look]).min();
         let check = check.filter(|_| self.takes_back() && gate.has_tickets());
         gate.next_deadline().into_iter().chain(check).min()
     }
 
     fn take_back_found<W>(&mut self, gate: &mut Gate<W>, now: Instant) {
-        while let Some(found) = self.found.last().filter(|found| found.due(self.collect_within_nanos) <= now) {
+        while let Some(found) = self.found.last().filter(|found| found.due(self.collect_limit_nanos) <= now) {
             self.taken_back += u64::from(gate.take_back(found, now));
             self.found.pop();
         }
     }
 
     /// Finds the slots that are not collected. All are found at once, so that this happens once in
-    /// the [limit](Calls::collect_within), however many there are.
+    /// the [limit](Calls::collect_limit), however many there are.
     #[cold]
     fn look<W>(&mut self, gate: &Gate<W>, now: Instant) {
         self.found = gate.uncollected();
-        self.next_look = now.saturating_add_nanos(self.collect_within_nanos);
+        self.next_look = now.saturating_add_nanos(self.collect_limit_nanos);
     }
 
     /// Notes the units in use after an input to the gate itself: a resize, another change of
@@ -206,7 +206,7 @@ impl Calls {
     /// Their tickets are rejected as [`Uncollected`](Reason::Uncollected). Returns their number.
     /// [`advance`](Calls::advance) must follow.
     ///
-    /// It needs no [limit](Calls::collect_within). A slot whose wait was not
+    /// It needs no [limit](Calls::collect_limit). A slot whose wait was not
     /// [measured](Gate::measure_waits) is never old enough.
     pub fn take_back<W>(&mut self, gate: &mut Gate<W>, least_age: Duration, now: Instant) -> usize {
         let mut found = gate.uncollected();

@@ -17,7 +17,7 @@ pub enum Reason {
     /// The gate is closed.
     Closed,
     /// A slot was handed over to the request in the queue, and was
-    /// [taken back](crate::Calls::collect_within), because it was not collected in time.
+    /// [taken back](crate::Calls::collect_limit), because it was not collected in time.
     Uncollected,
 }
 

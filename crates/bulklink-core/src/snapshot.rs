@@ -52,7 +52,7 @@ pub struct Snapshot {
     /// When the first of the slots that are not collected yet was handed over, of those whose wait
     /// was measured.
     pub uncollected_since: Option<Instant>,
-    /// Slots that were [taken back](crate::Calls::collect_within) because they were not collected
+    /// Slots that were [taken back](crate::Calls::collect_limit) because they were not collected
     /// in time. Their requests are among those [admitted](Totals::admitted) and
     /// [abandoned](Totals::abandoned).
     pub taken_back: u64,

@@ -86,7 +86,7 @@ fn every_input_needs_the_time_where_holds_are_measured_or_a_slot_may_be_taken_ba
     let plain = || Calls::new(Reserve::Learnt);
     let mut gate = gate(1, 1);
     assert!(!plain().needs_now(&gate) && plain().measure_holds(true).needs_now(&gate));
-    let mut calls = plain().collect_within(Duration::from_nanos(5));
+    let mut calls = plain().collect_limit(Duration::from_nanos(5));
     assert!(!calls.needs_now(&gate), "there is no ticket");
     let Ok(Answer::Granted(running)) = calls.enter(&mut gate, &Request::new(), at(0)) else { panic!("not granted") };
     assert!(!calls.needs_now(&gate), "a slot that is used is never taken back");

@@ -122,7 +122,7 @@ fn with_other_limits() -> impl Iterator<Item = Start> {
 /// while. One slot is handed over already. Calls have a deadline in some.
 fn with_slots_that_are_taken_back() -> impl Iterator<Item = Start> {
     let by_gate = [((1, 2, None), 0, true), ((2, 2, Some(3)), 2, false)].map(|(limits, limit, deadlines)| Start {
-        collect_within: Some(limit),
+        collect_limit: Some(limit),
         deadlines,
         prelude: [busy(limits.0, limits.1), vec![Input::Release(0), Input::Advance]].concat(),
         ..plain(limits)
@@ -167,7 +167,7 @@ fn with_some_events() -> impl Iterator<Item = Start> {
 fn plain(limits: (usize, usize, Option<u64>)) -> Start {
     Start {
         reserve: Reserve::Learnt,
-        collect_within: None,
+        collect_limit: None,
         measures_holds: false,
         deadlines: false,
         limits,

@@ -67,7 +67,7 @@ fn starts(capacity: RangeInclusive<usize>, waiting_room: RangeInclusive<usize>) 
         observed: FILTERS[filter],
         through_word: through_word && !calls.2,
         reserve: calls.0,
-        collect_within: calls.1,
+        collect_limit: calls.1,
         measures_holds: calls.2,
         deadlines: calls.3,
         extra: Extra::Nothing,

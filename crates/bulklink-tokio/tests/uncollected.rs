@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_secs(20);
 
 fn bulkhead(limit: Duration) -> Bulkhead {
-    Bulkhead::builder("test").parallelism(1).waiting_room(9).collect_within(limit).build().expect("valid")
+    Bulkhead::builder("test").parallelism(1).waiting_room(9).collect_limit(limit).build().expect("valid")
 }
 
 fn runtime() -> Runtime {

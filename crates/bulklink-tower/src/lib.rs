@@ -46,7 +46,7 @@
 //! admitted first come, first served.
 //!
 //! Poll the future, or drop it: one that is kept without either keeps its slot, or is handed one.
-//! [`collect_within`](bulklink::Builder::collect_within) takes back those that were handed over.
+//! [`collect_limit`](bulklink::Builder::collect_limit) takes back those that were handed over.
 //!
 //! # Until when the slot is held
 //!

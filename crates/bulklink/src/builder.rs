@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::Waker;
 
 use crate::gate::shared::Shared;
+use crate::identity::Identity;
 use crate::reconfigure::unused_wait_limit;
-use crate::rejection::Identity;
 use crate::{Bulkhead, Clock, label};
 
 /// Configures and builds a bulkhead; made by [`Bulkhead::builder`].
@@ -39,13 +39,13 @@ pub struct Builder<R> {
 pub(crate) struct Options {
     pub(crate) measure_waits: bool,
     pub(crate) measure_holds: bool,
-    pub(crate) collect_within: Option<Duration>,
+    pub(crate) collect_limit: Option<Duration>,
     pub(crate) reserve: Reserve,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { measure_waits: true, measure_holds: false, collect_within: None, reserve: Reserve::default() }
+        Options { measure_waits: true, measure_holds: false, collect_limit: None, reserve: Reserve::default() }
     }
 }
 
@@ -241,7 +241,7 @@ impl<R> Builder<R> {
     /// # let mut executor = Executor::new(FakeClock::new());
     /// # let clock = executor.clock();
     /// # let builder = Bulkhead::builder_on(clock.clone(), "db").parallelism(1).waiting_room(2);
-    /// let db = builder.collect_within(Duration::from_secs(1)).build()?;
+    /// let db = builder.collect_limit(Duration::from_secs(1)).build()?;
     /// # executor.block_on(async move {
     /// let running = db.slot().await?;
     /// let mut forgotten = Box::pin(db.slot());
@@ -256,8 +256,8 @@ impl<R> Builder<R> {
     /// # })?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn collect_within(mut self, limit: Duration) -> Self {
-        self.options.collect_within = Some(limit);
+    pub fn collect_limit(mut self, limit: Duration) -> Self {
+        self.options.collect_limit = Some(limit);
         self
     }
 
@@ -289,13 +289,13 @@ impl<R> Builder<R> {
             }
             _ => {}
         }
-        let Options { measure_waits, measure_holds, collect_within, .. } = self.options;
-        if collect_within == Some(Duration::ZERO) {
-            return Err(InvalidArgument::new("collect_within", "0 s", "must be longer than zero"));
+        let Options { measure_waits, measure_holds, collect_limit, .. } = self.options;
+        if collect_limit == Some(Duration::ZERO) {
+            return Err(InvalidArgument::new("collect_limit", "0 s", "must be longer than zero"));
         }
-        let needs_waits = measure_holds || collect_within.is_some();
+        let needs_waits = measure_holds || collect_limit.is_some();
         if needs_waits && !measure_waits {
-            let option = if measure_holds { "measure_holds" } else { "collect_within" };
+            let option = if measure_holds { "measure_holds" } else { "collect_limit" };
             return Err(InvalidArgument::new("measure_waits", "false", format_args!("must be true for {option}")));
         }
         let unused = self.limits.validate().map_err(|invalid| match invalid.field() {
@@ -350,13 +350,13 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
 
     /// Returns the account of single calls, if the bulkhead is built with it.
     fn calls(&self) -> Option<Box<Calls>> {
-        let Options { reserve, measure_holds, collect_within, .. } = self.options;
-        if reserve == Reserve::default() && !measure_holds && collect_within.is_none() {
+        let Options { reserve, measure_holds, collect_limit, .. } = self.options;
+        if reserve == Reserve::default() && !measure_holds && collect_limit.is_none() {
             return None;
         }
         let calls = Calls::new(reserve).measure_holds(measure_holds);
-        Some(Box::new(match collect_within {
-            Some(limit) => calls.collect_within(limit),
+        Some(Box::new(match collect_limit {
+            Some(limit) => calls.collect_limit(limit),
             None => calls,
         }))
     }

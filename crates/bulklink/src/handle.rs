@@ -236,7 +236,7 @@ impl Handle {
     ///
     /// Their calls are rejected as [`Uncollected`](crate::Reason::Uncollected). The
     /// [status](Handle::status) has the number and the age of such slots. This does by hand what
-    /// [`Builder::collect_within`](crate::Builder::collect_within) does by itself: for an operator,
+    /// [`Builder::collect_limit`](crate::Builder::collect_limit) does by itself: for an operator,
     /// or after a [close](Handle::close) that does not end. A slot whose call's wait was not
     /// [measured](crate::Builder::measure_waits) is never old enough.
     ///
@@ -271,7 +271,7 @@ impl Handle {
     ///
     /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot.
     /// While such a future is kept, this does not complete, unless the slot is [taken
-    /// back](crate::Builder::collect_within).
+    /// back](crate::Builder::collect_limit).
     ///
     /// # Cancel safety
     ///
@@ -283,7 +283,7 @@ impl Handle {
 
     /// Closes the bulkhead immediately, and completes when the last operation has ended, as
     /// [`closed`](Handle::closed) does. A future that has been granted a slot must be polled or
-    /// dropped for that, unless its slot is [taken back](crate::Builder::collect_within).
+    /// dropped for that, unless its slot is [taken back](crate::Builder::collect_limit).
     ///
     /// # Cancel safety
     ///

@@ -73,7 +73,7 @@
 //! or a deadline share one timer, in a [`Driver`](runtime::Driver) there. The driver also expires
 //! calls that are not polled, and does not keep its bulkhead alive. On other runtimes, each such
 //! call has its own timer. A call with neither has no timer, unless slots that are not collected
-//! are [taken back](Builder::collect_within), which the driver does. The clock decides whether a
+//! are [taken back](Builder::collect_limit), which the driver does. The clock decides whether a
 //! call has expired, not a timer that has fired.
 //!
 //! # Cooperative scheduling
@@ -189,6 +189,7 @@ mod estimate;
 mod foreign;
 mod gate;
 mod handle;
+mod identity;
 mod label;
 mod observe;
 pub mod partitions;

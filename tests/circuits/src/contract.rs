@@ -247,7 +247,7 @@ pub fn each_transition_is_told_with_its_row<S: Subject>(subject: &S) {
 
 /// In tenths.
 pub fn a_window_of_time_forgets<S: Subject>(subject: &S) {
-    let client = Client::new(subject, Settings::within(Duration::from_secs(10)).failures(4));
+    let client = Client::new(subject, Settings::over(Duration::from_secs(10)).failures(4));
     let generation = client.load().generation;
     for (at, marks, calls) in [(0, "ff", 2), (5, "f..", 5), (9, "", 5), (10, ".", 4), (14, "", 4), (15, "", 1)] {
         subject.set_now(START + at * SECOND);
@@ -282,7 +282,7 @@ pub fn other_settings_are_seen<S: Subject>(subject: &S) {
     assert_eq!((row.settings_differ, row.counts.calls, row.counts.failures), (true, 3, 2));
     assert!(!second.load().settings_differ);
     assert!(first.load().settings_differ);
-    let third = Client::new(subject, Settings::within(Duration::from_secs(1)).failures(3));
+    let third = Client::new(subject, Settings::over(Duration::from_secs(1)).failures(3));
     assert_eq!(third.load().counts.calls, 0);
     // What a server does not compute with is a difference too.
     let slow = |seconds| Settings::of_last(5).slow_calls(Duration::from_secs(seconds), 1);
@@ -322,7 +322,7 @@ pub fn fewer_probes_run_after_a_change_of_settings<S: Subject>(subject: &S) {
 
 /// The time of what has been forgotten does not matter.
 pub fn a_window_that_was_emptied_follows_a_clock_that_is_set_back<S: Subject>(subject: &S) {
-    let client = Client::new(subject, Settings::within(Duration::from_secs(10)).failures(2));
+    let client = Client::new(subject, Settings::over(Duration::from_secs(10)).failures(2));
     let generation = client.load().generation;
     for (transitions, marks) in [(1, "."), (2, "ff")] {
         subject.set_now(START + 5 * SECOND);
@@ -357,7 +357,7 @@ pub fn a_clock_that_is_set_back_holds_up_no_call_for_longer_than_usual<S: Subjec
     before(595);
     client.ask(4).admission.unwrap();
     // Failures of a time that is still to come are none of the window's.
-    let client = Client::new(subject, Settings::within(Duration::from_secs(10)).failures(3));
+    let client = Client::new(subject, Settings::over(Duration::from_secs(10)).failures(3));
     client.force(None, Force::Closed);
     let generation = client.load().generation;
     client.report(generation, "ff");

@@ -30,7 +30,7 @@ fn all_settings() -> Vec<Settings> {
     let millis = Duration::from_millis;
     let micros = Duration::from_micros;
     let count = Settings::of_last(5).failures(3).cool_down(millis(3)).probe_lease(millis(1));
-    let time = Settings::within(millis(10)).failure_rate(40).min_calls(4).cool_down(micros(700));
+    let time = Settings::over(millis(10)).failure_rate(40).min_calls(4).cool_down(micros(700));
     vec![
         count.probes(2).close_after(3).reopen_after(2).longest_cool_down(millis(10)),
         count.slow_calls(millis(1), 2).probes(3),
@@ -38,7 +38,7 @@ fn all_settings() -> Vec<Settings> {
         Settings::of_last(7).failure_rate(51).slow_rate(millis(5), 30).cool_down(millis(1)),
         time.probes(2).close_after(2).probe_lease(micros(300)).longest_cool_down(millis(4)),
         time.slow_rate(millis(2), 60),
-        Settings::within(millis(25)).slow_calls(millis(1), 3).cool_down(millis(2)),
+        Settings::over(millis(25)).slow_calls(millis(1), 3).cool_down(millis(2)),
     ]
 }
 

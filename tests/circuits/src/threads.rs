@@ -24,7 +24,7 @@ const ROUNDS: u64 = 5;
 const FAILURES: u32 = PROCESSES * TASKS;
 
 fn settings() -> Settings {
-    let settings = Settings::within(FOREVER).failures(FAILURES).cool_down(Duration::from_millis(20));
+    let settings = Settings::over(FOREVER).failures(FAILURES).cool_down(Duration::from_millis(20));
     settings.longest_cool_down(Duration::from_millis(20)).probes(PROBES).close_after(PROBES).probe_lease(FOREVER)
 }
 

@@ -26,7 +26,7 @@ waiting_room = 1
 waiting_room_units = 9
 measure_waits = true
 measure_holds = true
-collect_within = "1.5s"
+collect_limit = "1.5s"
 reserve = "50ms"
 
 [partitions.tenants]
@@ -55,7 +55,7 @@ fn a_file_of_toml_has_every_setting() {
     assert_eq!((payments.wait_limit, payments.reserve), (Some(ms(250)), Some(Reserve::None)));
     let db = &config.bulkheads["db.eu"];
     assert_eq!((db.capacity, db.waiting_room_units), (Some(8), Some(9)));
-    assert_eq!((db.measure_waits, db.measure_holds, db.collect_within), (Some(true), Some(true), Some(ms(1500))));
+    assert_eq!((db.measure_waits, db.measure_holds, db.collect_limit), (Some(true), Some(true), Some(ms(1500))));
     assert_eq!(db.reserve, Some(Reserve::Fixed(ms(50))));
     let tenants = &config.partitions["tenants"];
     assert_eq!((tenants.max_partitions, tenants.idle_timeout), (Some(1000), Some(Duration::from_secs(150))));
@@ -98,7 +98,7 @@ fn a_value_that_is_none_is_refused_with_its_path_and_what_is_accepted() {
         ("parallelism = 1.5", "invalid type: found float `1.5`, expected a whole number from 1 to 2147483647"),
         ("wait_limit = 250", &format!("invalid value unsigned int `250`, expected {duration}")),
         ("wait_limit = \"250\"", &format!("invalid value string \"250\", expected {duration}")),
-        ("collect_within = \"5 parsecs\"", &format!("invalid value string \"5 parsecs\", expected {duration}")),
+        ("collect_limit = \"5 parsecs\"", &format!("invalid value string \"5 parsecs\", expected {duration}")),
         ("reserve = \"some\"", "invalid value string \"some\", expected \"learnt\", \"none\" or a duration"),
         ("measure_waits = 1", "invalid type: found signed int `1`, expected a boolean"),
     ] {

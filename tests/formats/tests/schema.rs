@@ -27,7 +27,7 @@ fn the_schema_accepts_what_the_code_does() {
         (r#""parallelism": 1"#, true),
         (r#""capacity": 2147483647, "waiting_room": 0"#, true),
         (r#""parallelism": 1, "waiting_room": 1, "wait_limit": "2m 30s", "reserve": "none""#, true),
-        (r#""parallelism": 1, "collect_within": "1.5s", "reserve": "50ms""#, true),
+        (r#""parallelism": 1, "collect_limit": "1.5s", "reserve": "50ms""#, true),
         (r#""parallelism": 0"#, false),
         (r#""parallelism": 2147483648"#, false),
         (r#""parallelism": 1, "capacity": 1"#, false),

@@ -24,15 +24,15 @@ impl<'a> Arbitrary<'a> for Bytes {
 
 fn start(bytes: &mut Unstructured<'_>) -> Result<Start> {
     let measures_holds = bytes.arbitrary()?;
-    let collect_within = if bytes.arbitrary()? { Some(bytes.int_in_range(0..=60)?) } else { None };
+    let collect_limit = if bytes.arbitrary()? { Some(bytes.int_in_range(0..=60)?) } else { None };
     let wait_limit = if bytes.arbitrary()? { Some(bytes.int_in_range(1..=40)?) } else { None };
     Ok(Start {
         limits: (bytes.int_in_range(1..=48)?, bytes.int_in_range(0..=48)?, wait_limit),
         waiting_room_units: if bytes.arbitrary()? { Some(bytes.int_in_range(1..=96)?) } else { None },
-        measures_waits: bytes.arbitrary::<bool>()? || measures_holds || collect_within.is_some(),
+        measures_waits: bytes.arbitrary::<bool>()? || measures_holds || collect_limit.is_some(),
         observed: *bytes.choose(&FILTERS)?,
         through_word: bytes.arbitrary::<bool>()? && !measures_holds,
-        collect_within,
+        collect_limit,
         measures_holds,
         reserve: match bytes.int_in_range(0..=2)? {
             0 => Reserve::Learnt,

@@ -16,7 +16,7 @@ use core::time::Duration;
 ///
 /// // Opens when half of the calls of ten seconds have failed or a fifth took over a
 /// // second, once there have been 20.
-/// let by_time = Settings::within(Duration::from_secs(10))
+/// let by_time = Settings::over(Duration::from_secs(10))
 ///     .failure_rate(50)
 ///     .slow_rate(Duration::from_secs(1), 20)
 ///     .min_calls(20);
@@ -124,7 +124,7 @@ impl Settings {
     /// Time is counted in tenths of the window, so the calls of between nine tenths of it and the
     /// whole are looked at.
     #[must_use]
-    pub const fn within(time: Duration) -> Self {
+    pub const fn over(time: Duration) -> Self {
         Settings::new(Span::Time(time))
     }
 

@@ -107,7 +107,7 @@ fn nothing_is_lost_in_random_interleavings() {
     let settings = [
         two_in_a_row().cool_down(ms(1)),
         rate.slow_rate(Duration::from_micros(200), 50).probes(3).close_after(2),
-        Settings::within(ms(10)).failures(10).cool_down(ms(1)).reopen_after(2).probes(2),
+        Settings::over(ms(10)).failures(10).cool_down(ms(1)).reopen_after(2).probes(2),
         Settings::of_last(8).failures(4).cool_down(ms(1)).probe_lease(ms(1)),
     ];
     for (seed, settings) in (0..).zip(settings) {

@@ -58,7 +58,7 @@ fn the_counts_are_those_of_the_window() {
     let full = breaker(&clock, Settings::of_last(4).failure_rate(50));
     let outcomes = [failure, success, success, success, success, failure, failure];
     assert_eq!(trip(&full, &outcomes), Counts { calls: 4, failures: 2, slow: 0 });
-    let of_time = breaker(&clock, Settings::within(ms(100)).failures(2));
+    let of_time = breaker(&clock, Settings::over(ms(100)).failures(2));
     assert_eq!(trip(&of_time, &[failure, failure]), Counts { calls: 2, failures: 2, slow: 0 });
 }
 

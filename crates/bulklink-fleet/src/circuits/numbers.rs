@@ -65,7 +65,7 @@ pub fn settings(text: &str) -> Option<Settings> {
     let [calls, part, f, fp, fe, s, sp, se, slow_after, cool_down, longest, probes, close, reopen, lease] = numbers;
     let (small, time) = (|number: u64| u32::try_from(number).ok(), Duration::from_micros);
     let mut settings = match (calls, part) {
-        (0, part) => Settings::within(time(part.checked_mul(10)?)),
+        (0, part) => Settings::over(time(part.checked_mul(10)?)),
         (calls, _) => Settings::of_last(small(calls)?),
     };
     let mut enough = None;

@@ -287,7 +287,7 @@ fn a_call_that_runs_while_its_answer_is_lost_is_a_probe_of_its_process() {
 #[test]
 fn a_trip_without_the_store_is_told_by_the_outcomes_of_its_window_alone() {
     for settings in [
-        Settings::within(millis(1_000)).failure_rate(50).min_calls(4),
+        Settings::over(millis(1_000)).failure_rate(50).min_calls(4),
         Settings::of_last(10).failure_rate(50).min_calls(4),
     ] {
         let mut scene = Scene::new();

@@ -152,7 +152,7 @@ fn a_row_that_is_locked_takes_the_store_from_no_other_circuit() {
 #[test]
 fn a_row_that_is_locked_holds_back_no_other_circuit() {
     let mut scene = Scene::new();
-    scene.settings = Settings::within(millis(3_600_000)).failures(1_000_000);
+    scene.settings = Settings::over(millis(3_600_000)).failures(1_000_000);
     let process = Process::new(&scene, unless_locked);
     let (free, _locked) = (process.share(&scene, "free"), process.share(&scene, "locked"));
     scene.executor.run_until_idle();
@@ -166,7 +166,7 @@ fn a_row_that_is_locked_holds_back_no_other_circuit() {
 #[test]
 fn rows_that_are_locked_take_the_store_from_none_that_is_answered() {
     let mut scene = Scene::new();
-    scene.settings = Settings::within(millis(3_600_000)).failures(1_000_000);
+    scene.settings = Settings::over(millis(3_600_000)).failures(1_000_000);
     let process = Process::new(&scene, unless_locked);
     let _locked = [1, 2, 3].map(|number| process.share(&scene, &format!("locked-{number}")));
     let free = process.share(&scene, "free");
@@ -181,7 +181,7 @@ fn rows_that_are_locked_take_the_store_from_none_that_is_answered() {
 #[test]
 fn the_last_outcomes_for_a_row_that_is_locked_hold_back_no_other_circuit() {
     let mut scene = Scene::new();
-    scene.settings = Settings::within(millis(3_600_000)).failures(1_000_000);
+    scene.settings = Settings::over(millis(3_600_000)).failures(1_000_000);
     let is_locked = Arc::new(AtomicBool::new(false));
     let locks = Arc::clone(&is_locked);
     let pace = move |name: &str| (unless_locked(name).is_some() || !locks.load(Ordering::Relaxed)).then_some(0);
@@ -221,7 +221,7 @@ fn commands_of_different_circuits_do_not_wait_for_each_other() {
 #[test]
 fn no_circuit_has_to_wait_for_those_that_always_have_work() {
     let mut scene = Scene::new();
-    scene.settings = Settings::within(millis(3_600_000)).failures(1_000_000);
+    scene.settings = Settings::over(millis(3_600_000)).failures(1_000_000);
     let process = Process::new(&scene, |_| Some(150));
     let breakers: Vec<_> = (0..40).map(|number| process.share(&scene, &format!("circuit-{number}"))).collect();
     scene.advance(1_000);

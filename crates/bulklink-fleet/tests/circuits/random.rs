@@ -178,7 +178,7 @@ fn with_a_good_link_no_more_probes_run_than_may_and_each_gives_back_its_place() 
 #[test]
 fn with_a_good_link_each_outcome_is_counted_once() {
     for seed in 0..SCRIPTS {
-        let mut world = World::new(seed, Settings::within(millis(3_600_000)).failures(1_000_000));
+        let mut world = World::new(seed, Settings::over(millis(3_600_000)).failures(1_000_000));
         for _ in 0..STEPS {
             world.step();
         }

@@ -24,7 +24,7 @@ fn known() -> impl Strategy<Value = Settings> {
         let [cool_down, more, lease, after] = times.map(Duration::from_nanos);
         let mut settings = match window {
             Span::Calls(calls) => Settings::of_last(calls),
-            Span::Time(time) => Settings::within(time),
+            Span::Time(time) => Settings::over(time),
         };
         settings = match failures {
             (0, 0) => settings,
@@ -78,7 +78,7 @@ fn report(record: &mut Record, settings: &Settings, at: u64, failed: &[bool]) {
 
 #[test]
 fn a_window_of_time_begins_with_its_newest_part() {
-    let settings = Settings::within(Duration::from_millis(10)).failures(9);
+    let settings = Settings::over(Duration::from_millis(10)).failures(9);
     let mut record = Record::new(Instant::from_nanos(7_000));
     report(&mut record, &settings, 20_000, &[false]);
     report(&mut record, &settings, 21_500, &[true, true]);

@@ -199,7 +199,7 @@ impl Closed<'_> {
     ///
     /// A future that has been granted a slot, and is neither polled nor dropped, holds that slot.
     /// While such a future is kept, this does not return, unless the slot is [taken
-    /// back](crate::Builder::collect_within).
+    /// back](crate::Builder::collect_limit).
     #[doc(alias("blocking_closed", "blocking_close_and_wait"))]
     pub fn block(self) {
         Thread::on(self.clock()).block_on(self);

@@ -84,7 +84,7 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// If there is no room to wait, if the wait limit passes, or if the bulkhead is closed before
     /// the call has a slot; or if the future was not polled for too long after it was handed one
-    /// ([`collect_within`](crate::Builder::collect_within)).
+    /// ([`collect_limit`](crate::Builder::collect_limit)).
     ///
     /// # Fairness
     ///

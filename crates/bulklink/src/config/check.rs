@@ -83,13 +83,11 @@ fn partitions(place: Place<'_>, section: &PartitionsConfig, problems: &mut Vec<P
 
 fn settings(place: Place<'_>, settings: &Settings, problems: &mut Vec<Problem>) {
     limits_of(place, &settings.limits, None, problems);
-    if settings.collect_within == Some(Duration::ZERO) {
-        problems.push(place.field("collect_within", "must be longer than zero, got 0s"));
+    if settings.collect_limit == Some(Duration::ZERO) {
+        problems.push(place.field("collect_limit", "must be longer than zero, got 0s"));
     }
-    let needs_waits = [
-        ("measure_holds", settings.measure_holds == Some(true)),
-        ("collect_within", settings.collect_within.is_some()),
-    ];
+    let needs_waits =
+        [("measure_holds", settings.measure_holds == Some(true)), ("collect_limit", settings.collect_limit.is_some())];
     for (option, _) in needs_waits.iter().filter(|(_, is_set)| *is_set && settings.measure_waits == Some(false)) {
         problems.push(place.field("measure_waits", format_args!("must be true for {option}, got false")));
     }

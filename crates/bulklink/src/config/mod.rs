@@ -160,7 +160,7 @@ pub struct BulkheadConfig {
     /// default any time. It cannot change while the bulkhead exists.
     #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
-    pub collect_within: Option<Duration>,
+    pub collect_limit: Option<Duration>,
     /// How much time the wait of a call with a deadline leaves to its operation: `learnt`, the
     /// default; `none`; or a duration. It cannot change while the bulkhead exists.
     #[cfg_attr(feature = "serde", serde(with = "forms::reserve", skip_serializing_if = "Option::is_none"))]
@@ -229,7 +229,7 @@ pub struct PartitionsConfig {
     /// default any time. It cannot change while the partitions exist.
     #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
-    pub collect_within: Option<Duration>,
+    pub collect_limit: Option<Duration>,
     /// How much time the wait of a call with a deadline leaves to its operation: `learnt`, the
     /// default; `none`; or a duration. It cannot change while the partitions exist.
     #[cfg_attr(feature = "serde", serde(with = "forms::reserve", skip_serializing_if = "Option::is_none"))]

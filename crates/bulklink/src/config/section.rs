@@ -12,25 +12,25 @@ pub(crate) struct Settings {
     pub(crate) limits: KeyConfig,
     pub(crate) measure_waits: Option<bool>,
     pub(crate) measure_holds: Option<bool>,
-    pub(crate) collect_within: Option<Duration>,
+    pub(crate) collect_limit: Option<Duration>,
     pub(crate) reserve: Option<Reserve>,
 }
 
 impl From<&BulkheadConfig> for Settings {
     fn from(config: &BulkheadConfig) -> Self {
         let BulkheadConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit, .. } = *config;
-        let BulkheadConfig { measure_waits, measure_holds, collect_within, reserve, .. } = *config;
+        let BulkheadConfig { measure_waits, measure_holds, collect_limit, reserve, .. } = *config;
         let limits = KeyConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit };
-        Settings { limits, measure_waits, measure_holds, collect_within, reserve }
+        Settings { limits, measure_waits, measure_holds, collect_limit, reserve }
     }
 }
 
 impl From<&PartitionsConfig> for Settings {
     fn from(config: &PartitionsConfig) -> Self {
         let PartitionsConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit, .. } = *config;
-        let PartitionsConfig { measure_waits, measure_holds, collect_within, reserve, .. } = *config;
+        let PartitionsConfig { measure_waits, measure_holds, collect_limit, reserve, .. } = *config;
         let limits = KeyConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit };
-        Settings { limits, measure_waits, measure_holds, collect_within, reserve }
+        Settings { limits, measure_waits, measure_holds, collect_limit, reserve }
     }
 }
 
@@ -49,7 +49,7 @@ impl Settings {
         Options {
             measure_waits: self.measure_waits.unwrap_or(base.measure_waits),
             measure_holds: self.measure_holds.unwrap_or(base.measure_holds),
-            collect_within: self.collect_within.or(base.collect_within),
+            collect_limit: self.collect_limit.or(base.collect_limit),
             reserve: self.reserve.unwrap_or(base.reserve),
         }
     }

@@ -12,7 +12,7 @@ use crate::foreign::{discard, wake};
 use crate::gate::lock::Global;
 use crate::gate::shared::{Shared, hint};
 use crate::gate::state::GateState;
-use crate::rejection::Identity;
+use crate::identity::Identity;
 
 /// All ceilings of a bulkhead, in the order in which they were made.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use bulklink_core::{Gate, Instant, Limits, Request};
 use crate::acquire::claim::Claim;
 use crate::builder::{CapacityIs, Options};
 use crate::gate::shared::Shared;
-use crate::rejection::Identity;
+use crate::identity::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Clock, Closed, OwnedSlot};
 

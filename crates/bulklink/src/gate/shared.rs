@@ -24,9 +24,9 @@ use crate::gate::lock::Lock;
 use crate::gate::outputs::{Rest, Undelivered};
 use crate::gate::park::look_or_park;
 use crate::gate::state::GateState;
+use crate::identity::Identity;
 use crate::observe::event::Handlers;
 use crate::observe::trace;
-use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection};
 

@@ -159,10 +159,10 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     }
 
     /// Sets how long a slot that was handed to a waiting call may be not collected, as
-    /// [`Builder::collect_within`](crate::Builder::collect_within). The call's future still keeps
+    /// [`Builder::collect_limit`](crate::Builder::collect_limit). The call's future still keeps
     /// its partition, until it is polled or dropped.
-    pub fn collect_within(self, limit: Duration) -> Self {
-        self.each(|each| each.collect_within(limit))
+    pub fn collect_limit(self, limit: Duration) -> Self {
+        self.each(|each| each.collect_limit(limit))
     }
 
     /// Sets how much time the wait of a call with a deadline leaves to the operation, as

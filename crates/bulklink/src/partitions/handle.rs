@@ -12,10 +12,10 @@ use super::Figures;
 use super::inner::Inner;
 use super::{CapacityReport, Status, Sums};
 use crate::gate::latch::Latch;
+use crate::identity::Identity;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
 use crate::reconfigure::Refused;
-use crate::rejection::Identity;
 use crate::time::runtime::DynClock;
 use crate::{Clock, Closed, Event, EventReceiver, HandlerId, Partitions, ReconfigureError, Reconfigured};
 

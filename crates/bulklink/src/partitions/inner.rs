@@ -18,10 +18,10 @@ use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
 use crate::gate::outputs::deliver_all;
 use crate::gate::shared::Shared;
+use crate::identity::Identity;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
 use crate::reconfigure::{Refused, unused_wait_limit};
-use crate::rejection::Identity;
 use crate::{Builder, Clock, Handle, HandlerId, ReconfigureError, Reconfigured, Rejection};
 
 /// The state that all clones of partitions share.

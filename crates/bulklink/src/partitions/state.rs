@@ -15,8 +15,8 @@ use super::{Limits, Lookup};
 use crate::OwnedSlot;
 use crate::builder::next_instance;
 use crate::gate::shared::{Shared, hint};
+use crate::identity::Identity;
 use crate::observe::event::Handlers;
-use crate::rejection::Identity;
 
 /// The number of partitions taken at a time. It bounds how long the lock is held. Two under loom,
 /// where each step multiplies the search.

@@ -22,7 +22,7 @@ use crate::time::timer::LazySleep;
 use crate::{DriverHome, Runtime, Timer};
 
 /// A background task that expires the calls which wait at a bulkhead on one runtime, and takes back
-/// slots that are not [collected](crate::Builder::collect_within).
+/// slots that are not [collected](crate::Builder::collect_limit).
 ///
 /// It ends when its timer fires and there is nothing left for it to do, when its partition becomes
 /// idle, and when the bulkhead is gone.

@@ -133,7 +133,7 @@ pub trait Timer: Clock {
     /// It must be the runtime that provides the timers of [`sleep_until`](Timer::sleep_until) on
     /// this thread. It is called outside all locks, when a call with a limit may have to wait, and
     /// when such a call is polled and still waits; and with
-    /// [`collect_within`](crate::Builder::collect_within), for every call that takes the lock. So
+    /// [`collect_limit`](crate::Builder::collect_limit), for every call that takes the lock. So
     /// it should be cheap, and must not panic. A runtime may drop a driver before its end, as at
     /// shutdown, without a notice: the calls that relied on it are woken. A runtime that keeps a
     /// driver must run it soon after it is woken, whatever the task that woke it does next.

@@ -114,7 +114,7 @@ fn a_slot_handed_over_meanwhile_is_not_taken_back_early() {
     let clock = PanickingClock::default();
     clock.0.advance(ms(3_600_000));
     let builder = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(2);
-    let bulkhead = builder.collect_within(ms(100)).build().expect("valid");
+    let bulkhead = builder.collect_limit(ms(100)).build().expect("valid");
     let _running = bulkhead.try_slot().expect("free");
     let mut waiting = Box::pin(bulkhead.slot());
     assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
@@ -161,7 +161,7 @@ fn limits_can_be_changed_and_calls_resumed_nevertheless() {
 fn bulkheads_and_partitions_close_nevertheless() {
     let clock = PanickingClock::default();
     let bulkhead = Bulkhead::builder_on(clock.clone(), "test").parallelism(1).waiting_room(1).wait_limit(ms(10));
-    let bulkhead = bulkhead.collect_within(ms(10)).build().expect("valid");
+    let bulkhead = bulkhead.collect_limit(ms(10)).build().expect("valid");
     let tenants = Partitions::<&str, _>::builder_on(clock.clone(), "tenants").parallelism(1).waiting_room(1);
     let tenants = tenants.max_partitions(2).build().expect("valid");
     let slots = [bulkhead.owned().try_slot().expect("free"), tenants.key(&"ann").try_slot().expect("free")];

@@ -83,7 +83,7 @@ fn the_age_is_unknown_where_the_wait_is_not_measured() {
 
 #[test]
 fn a_slot_that_is_not_collected_goes_to_the_next_call_in_time() {
-    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(ms(100)));
+    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_limit(ms(100)));
     let running = bulkhead.try_slot().expect("free");
     background.advance(&mut executor, ms(30));
     let (mut forgotten, mut next) = (queued(&bulkhead), queued(&bulkhead));
@@ -105,7 +105,7 @@ fn a_slot_that_is_not_collected_goes_to_the_next_call_in_time() {
 
 #[test]
 fn each_slot_has_its_own_time() {
-    let (background, mut executor, bulkhead) = setup(|builder| builder.parallelism(2).collect_within(ms(100)));
+    let (background, mut executor, bulkhead) = setup(|builder| builder.parallelism(2).collect_limit(ms(100)));
     let running = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
     let mut calls = [(); 4].map(|()| queued(&bulkhead));
     for slot in running {
@@ -123,7 +123,7 @@ fn each_slot_has_its_own_time() {
 
 #[test]
 fn a_slot_that_is_collected_in_time_stays() {
-    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(ms(100)));
+    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_limit(ms(100)));
     let running = bulkhead.try_slot().expect("free");
     let (mut patient, mut next) = (queued(&bulkhead), queued(&bulkhead));
     background.advance(&mut executor, ms(500));
@@ -139,7 +139,7 @@ fn a_slot_that_is_collected_in_time_stays() {
 
 #[test]
 fn a_limit_on_the_wait_is_as_exact_as_without_it() {
-    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(ms(7)).wait_limit(ms(30)));
+    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_limit(ms(7)).wait_limit(ms(30)));
     let _running = bulkhead.try_slot().expect("free");
     let _waiting = queued(&bulkhead);
     background.advance(&mut executor, ms(29));
@@ -150,7 +150,7 @@ fn a_limit_on_the_wait_is_as_exact_as_without_it() {
 
 #[test]
 fn closing_ends_although_a_slot_is_not_collected() {
-    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(ms(100)));
+    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_limit(ms(100)));
     let running = bulkhead.try_slot().expect("free");
     let mut forgotten = queued(&bulkhead);
     drop(running);
@@ -169,7 +169,7 @@ fn closing_ends_although_a_slot_is_not_collected() {
 /// that has 10 ms to collect it, and does not.
 fn without_drivers() -> (Executor, TestBulkhead, crate::Call) {
     let mut executor = executor();
-    let builder = builder(&executor).parallelism(1).waiting_room(1).collect_within(ms(10));
+    let builder = builder(&executor).parallelism(1).waiting_room(1).collect_limit(ms(10));
     let bulkhead = builder.build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
     let forgotten = call(&mut executor, &bulkhead);
@@ -180,7 +180,7 @@ fn without_drivers() -> (Executor, TestBulkhead, crate::Call) {
 #[test]
 fn without_drivers_the_next_call_takes_the_slot_back() {
     let mut executor = executor();
-    let builder = builder(&executor).parallelism(2).waiting_room(3).collect_within(ms(10));
+    let builder = builder(&executor).parallelism(2).waiting_room(3).collect_limit(ms(10));
     let bulkhead = builder.build().expect("valid");
     let [one, other] = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
     let forgotten = [(); 2].map(|()| call(&mut executor, &bulkhead));
@@ -200,7 +200,7 @@ fn without_drivers_the_next_call_takes_the_slot_back() {
 fn a_limit_on_the_wait_that_comes_before_the_next_look_is_in_time() {
     let hour = Duration::from_hours(1);
     for wait_limit in [Duration::from_secs(10), Duration::MAX] {
-        let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(hour).wait_limit(wait_limit));
+        let (background, mut executor, bulkhead) = setup(|builder| builder.collect_limit(hour).wait_limit(wait_limit));
         let _running = bulkhead.try_slot().expect("free");
         let _patient = queued(&bulkhead);
         background.advance(&mut executor, ms(1));
@@ -216,7 +216,7 @@ fn a_limit_on_the_wait_that_comes_before_the_next_look_is_in_time() {
 #[test]
 fn a_call_with_an_invalid_cost_leaves_no_slot_free_beside_a_waiter() {
     let mut executor = executor();
-    let builder = builder(&executor).capacity(1).waiting_room(3).collect_within(ms(10));
+    let builder = builder(&executor).capacity(1).waiting_room(3).collect_limit(ms(10));
     let bulkhead = builder.build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
     let (_forgotten, next) = (call(&mut executor, &bulkhead), call(&mut executor, &bulkhead));
@@ -261,7 +261,7 @@ fn without_drivers_closing_takes_back_what_is_too_old() {
 
 #[test]
 fn when_the_runtime_of_the_driver_ends_another_one_takes_the_slot_back() {
-    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(ms(100)));
+    let (background, mut executor, bulkhead) = setup(|builder| builder.collect_limit(ms(100)));
     let running = bulkhead.try_slot().expect("free");
     let (_forgotten, next) = (queued(&bulkhead), executor.spawn(bulkhead.owned().slot()));
     executor.run_until_idle();
@@ -275,7 +275,7 @@ fn when_the_runtime_of_the_driver_ends_another_one_takes_the_slot_back() {
 
 #[test]
 fn a_runtime_that_refuses_drivers_is_asked_once() {
-    let (background, _, bulkhead) = setup(|builder| builder.collect_within(ms(100)).wait_limit(ms(50)));
+    let (background, _, bulkhead) = setup(|builder| builder.collect_limit(ms(100)).wait_limit(ms(50)));
     background.refuse_drivers();
     let _running = bulkhead.try_slot().expect("free");
     let _waiting = queued(&bulkhead);
@@ -286,7 +286,7 @@ fn a_runtime_that_refuses_drivers_is_asked_once() {
 fn a_limit_of_any_length_is_possible() {
     let nanos = Duration::from_nanos;
     for limit in [ms(1), nanos(u64::MAX - 2), nanos(u64::MAX - 1), nanos(u64::MAX), Duration::MAX] {
-        let (background, mut executor, bulkhead) = setup(|builder| builder.collect_within(limit));
+        let (background, mut executor, bulkhead) = setup(|builder| builder.collect_limit(limit));
         let running = bulkhead.try_slot().expect("free");
         let (mut first, _next) = (queued(&bulkhead), queued(&bulkhead));
         background.advance(&mut executor, ms(5));
@@ -300,7 +300,7 @@ fn a_limit_of_any_length_is_possible() {
 #[test]
 fn without_drivers_a_waiting_call_that_is_polled_takes_the_slot_back() {
     let executor = executor();
-    let builder = builder(&executor).parallelism(1).waiting_room(3).collect_within(ms(10));
+    let builder = builder(&executor).parallelism(1).waiting_room(3).collect_limit(ms(10));
     let bulkhead = builder.build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
     let mut context = Context::from_waker(Waker::noop());
@@ -317,7 +317,7 @@ fn without_drivers_a_waiting_call_that_is_polled_takes_the_slot_back() {
 #[test]
 fn a_deadline_that_never_comes_is_none() {
     let mut executor = executor();
-    let builder = builder(&executor).parallelism(1).waiting_room(3).collect_within(ms(10));
+    let builder = builder(&executor).parallelism(1).waiting_room(3).collect_limit(ms(10));
     let bulkhead = builder.build().expect("valid");
     let running = bulkhead.try_slot().expect("free");
     let never = executor.spawn(bulkhead.with(Request::new().deadline(Instant::FAR_FUTURE)).slot());
@@ -382,7 +382,7 @@ fn each_partition_takes_back_its_own_slots() {
     let background = Background::default();
     let mut executor = Executor::new(background.clock());
     let builder = Partitions::<&str, _>::builder_on(background.clone(), "tenants").max_partitions(2);
-    let tenants = builder.parallelism(1).waiting_room(2).collect_within(ms(10)).build().expect("valid");
+    let tenants = builder.parallelism(1).waiting_room(2).collect_limit(ms(10)).build().expect("valid");
     let running = tenants.key(&"ann").try_slot().expect("free");
     let mut calls = [(); 2].map(|()| Box::pin(tenants.key(&"ann").slot()));
     let mut context = Context::from_waker(Waker::noop());
@@ -402,12 +402,12 @@ fn a_limit_that_cannot_be_meant_is_refused() {
         options(builder).build().expect_err("invalid").to_string()
     };
     assert_eq!(
-        refused(|builder| builder.collect_within(Duration::ZERO)),
-        "bulkhead db: collect_within must be longer than zero, got 0 s"
+        refused(|builder| builder.collect_limit(Duration::ZERO)),
+        "bulkhead db: collect_limit must be longer than zero, got 0 s"
     );
     assert_eq!(
-        refused(|builder| builder.collect_within(ms(1)).measure_waits(false)),
-        "bulkhead db: measure_waits must be true for collect_within, got false"
+        refused(|builder| builder.collect_limit(ms(1)).measure_waits(false)),
+        "bulkhead db: measure_waits must be true for collect_limit, got false"
     );
     assert_eq!(
         refused(|builder| builder.measure_holds(true).measure_waits(false)),

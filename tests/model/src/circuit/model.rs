@@ -59,7 +59,7 @@ impl Setup {
         let after = Duration::from_secs(1);
         let mut settings = match self.span {
             Span::Calls(calls) => Settings::of_last(count(calls)),
-            Span::Time(time) => Settings::within(Duration::from_nanos(time)),
+            Span::Time(time) => Settings::over(Duration::from_nanos(time)),
         };
         settings = match self.failures {
             Some(Limit::Calls(calls)) => settings.failures(calls),

@@ -100,7 +100,7 @@ impl Model {
 
     /// Takes back the slots that have to be, and advances, if they have to be at all.
     pub fn take_back_due(&mut self, now: Time) {
-        let Some(limit) = self.collect_within else { return };
+        let Some(limit) = self.collect_limit else { return };
         self.next_look = self.next_look.min(now + limit);
         self.take_back_found(limit, now);
         if self.next_look <= now {
@@ -144,7 +144,7 @@ impl Model {
 
     /// Returns the time at which the next slot could have to be taken back.
     pub fn next_check(&self) -> Option<Time> {
-        let limit = self.collect_within?;
+        let limit = self.collect_limit?;
         let found = self.found.first().map(|(_, at)| at.saturating_add(limit));
         let has_tickets = !self.queue.is_empty() || !self.uncollected().is_empty();
         found.into_iter().chain([self.next_look]).min().filter(|_| has_tickets)

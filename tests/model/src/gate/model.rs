@@ -110,7 +110,7 @@ pub struct Model {
     pub(super) offered: Time,
     pub(super) busy_until: Time,
     /// How long a slot may be not collected.
-    pub collect_within: Option<Time>,
+    pub collect_limit: Option<Time>,
     /// The slots that were not collected at the last look, and since when, the oldest first.
     pub(super) found: Vec<(Id, Time)>,
     /// When to look next.
@@ -143,7 +143,7 @@ impl Model {
             busy: 0,
             offered: 0,
             busy_until: 0,
-            collect_within: None,
+            collect_limit: None,
             found: vec![],
             next_look: 0,
             taken_back: 0,
@@ -222,7 +222,7 @@ impl Model {
         let limits = ask.within.into_iter().chain(self.limits.wait_limit).chain(fetch);
         let by_limit = limits.min().map(|limit| now + limit);
         // Where slots are taken back, each ticket has a deadline, which may never come.
-        let never = self.collect_within.map(|_| Time::MAX - 1);
+        let never = self.collect_limit.map(|_| Time::MAX - 1);
         let deadline = by_limit.into_iter().chain(ask.before).chain(by_reserve).chain(never).min();
         let lead = ask.deadline.map(|end| end - deadline.expect("at most the end"));
         let keeps = by_reserve == deadline;

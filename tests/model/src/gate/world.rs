@@ -96,7 +96,7 @@ pub struct Start {
     /// admission.
     pub deadlines: bool,
     /// How long a slot may be not collected.
-    pub collect_within: Option<Time>,
+    pub collect_limit: Option<Time>,
     /// Whether holds are measured; not through a word.
     pub measures_holds: bool,
     /// Which of the rarer inputs the search tries here, in addition to the others.
@@ -138,10 +138,10 @@ impl World {
         gate.observe(start.observed);
         gate.measure_waits(start.measures_waits);
         let mut model = Model::new(limits, start.measures_waits, start.reserve);
-        (model.measures_holds, model.collect_within) = (start.measures_holds, start.collect_within);
+        (model.measures_holds, model.collect_limit) = (start.measures_holds, start.collect_limit);
         model.busy_until = BEGINNING;
         let accounts =
-            start.deadlines || start.measures_holds || start.collect_within.is_some() || start.extra == Extra::Parts;
+            start.deadlines || start.measures_holds || start.collect_limit.is_some() || start.extra == Extra::Parts;
         let published = start.through_word.then(|| gate.publish());
         let mut world = World {
             gate,
@@ -450,8 +450,8 @@ impl World {
 
 fn calls(start: &Start) -> Calls {
     let calls = Calls::new(start.reserve).measure_holds(start.measures_holds);
-    match start.collect_within {
-        Some(limit) => calls.collect_within(Duration::from_nanos(limit)),
+    match start.collect_limit {
+        Some(limit) => calls.collect_limit(Duration::from_nanos(limit)),
         None => calls,
     }
 }

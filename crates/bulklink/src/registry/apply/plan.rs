@@ -193,7 +193,7 @@ impl Fixed<'_, '_> {
         let wanted = settings.options_over(base);
         self.same("measure_waits", has.measure_waits, wanted.measure_waits, |is_on| is_on.to_string());
         self.same("measure_holds", has.measure_holds, wanted.measure_holds, |is_on| is_on.to_string());
-        self.same("collect_within", has.collect_within, wanted.collect_within, duration);
+        self.same("collect_limit", has.collect_limit, wanted.collect_limit, duration);
         self.same("reserve", has.reserve, wanted.reserve, reserve_text);
         if let (Kind::Partitions(handle), Some(section)) = (&member.kind, partitions) {
             let has = handle.status().limits;

@@ -12,7 +12,7 @@ fn a_bulkhead_is_built_with_all_settings() {
     let mut world = World::new();
     let section = world.section("db");
     (section.capacity, section.waiting_room, section.waiting_room_units) = (Some(8), Some(50), Some(20));
-    (section.wait_limit, section.collect_within) = (Some(ms(250)), Some(ms(1000)));
+    (section.wait_limit, section.collect_limit) = (Some(ms(250)), Some(ms(1000)));
     (section.measure_holds, section.reserve) = (Some(true), Some(Reserve::None));
     assert_eq!(world.applied(), "db: added, capacity 8, waiting_room 50, waiting_room_units 20, wait_limit 250ms");
     let db = world.bulkhead("db");

@@ -77,19 +77,19 @@ fn a_capacity_below_the_cost_of_a_waiting_call_is_refused() {
 fn a_setting_that_cannot_change_is_refused_with_its_value() {
     let mut world = World::new();
     let section = world.section("a");
-    (section.parallelism, section.collect_within) = (Some(1), Some(ms(1000)));
+    (section.parallelism, section.collect_limit) = (Some(1), Some(ms(1000)));
     world.applied();
     let section = world.section("a");
-    (section.parallelism, section.collect_within) = (Some(2), None);
+    (section.parallelism, section.collect_limit) = (Some(2), None);
     (section.measure_holds, section.reserve) = (Some(true), Some(Reserve::Fixed(ms(50))));
     assert_eq!(
         world.refused(),
         "bulkheads.a.measure_holds must stay false while this exists, got true; \
-         bulkheads.a.collect_within must stay 1s while this exists, got unset; \
+         bulkheads.a.collect_limit must stay 1s while this exists, got unset; \
          bulkheads.a.reserve must stay learnt while this exists, got 50ms"
     );
     let section = world.section("a");
-    (section.collect_within, section.measure_waits) = (Some(ms(1000)), Some(true));
+    (section.collect_limit, section.measure_waits) = (Some(ms(1000)), Some(true));
     (section.measure_holds, section.reserve) = (Some(false), Some(Reserve::Learnt));
     assert_eq!(world.applied(), "a: parallelism 1 -> 2", "the defaults, in words");
 }
@@ -146,21 +146,21 @@ fn a_value_out_of_range_hides_no_label_that_is_taken() {
 #[test]
 fn a_bulkhead_of_the_program_keeps_the_settings_that_its_section_leaves_out() {
     let mut world = World::new();
-    let own = Bulkhead::builder_on(world.clock.clone(), "own").parallelism(1).collect_within(ms(7));
+    let own = Bulkhead::builder_on(world.clock.clone(), "own").parallelism(1).collect_limit(ms(7));
     world.registry.create(own.measure_holds(true).reserve(Reserve::None)).expect("valid");
     world.section("own").parallelism = Some(2);
     assert_eq!(world.applied(), "own: parallelism 1 -> 2");
     world.section("own").measure_waits = Some(false);
-    world.section("own").collect_within = Some(ms(8));
+    world.section("own").collect_limit = Some(ms(8));
     assert_eq!(
         world.refused(),
-        "bulkheads.own.measure_waits must be true for collect_within, got false; \
+        "bulkheads.own.measure_waits must be true for collect_limit, got false; \
          bulkheads.own.measure_waits must stay true while this exists, got false; \
-         bulkheads.own.collect_within must stay 7ms while this exists, got 8ms",
+         bulkheads.own.collect_limit must stay 7ms while this exists, got 8ms",
         "a section that is invalid in itself"
     );
     world.section("own").measure_waits = None;
-    assert_eq!(world.refused(), "bulkheads.own.collect_within must stay 7ms while this exists, got 8ms");
+    assert_eq!(world.refused(), "bulkheads.own.collect_limit must stay 7ms while this exists, got 8ms");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn the_same_configuration_changes_nothing_however_long_its_durations_are() {
     let mut world = World::new();
     let section = world.section("a");
     (section.parallelism, section.waiting_room) = (Some(1), Some(1));
-    (section.wait_limit, section.collect_within) = (Some(Duration::MAX), Some(Duration::MAX));
+    (section.wait_limit, section.collect_limit) = (Some(Duration::MAX), Some(Duration::MAX));
     section.reserve = Some(Reserve::Fixed(Duration::MAX));
     let section = world.partitions_section("t");
     (section.parallelism, section.waiting_room, section.max_partitions) = (Some(1), Some(1), Some(5));

@@ -58,16 +58,16 @@ fn values_that_do_not_fit_each_other_are_refused() {
             "wait_limit must be longer than zero, got 0s",
         ),
         (
-            reasons_of_bulkhead(|a| a.collect_within = Some(Duration::ZERO)),
-            "collect_within must be longer than zero, got 0s",
+            reasons_of_bulkhead(|a| a.collect_limit = Some(Duration::ZERO)),
+            "collect_limit must be longer than zero, got 0s",
         ),
         (
             reasons_of_bulkhead(|a| (a.measure_waits, a.measure_holds) = (Some(false), Some(true))),
             "measure_waits must be true for measure_holds, got false",
         ),
         (
-            reasons_of_bulkhead(|a| (a.measure_waits, a.collect_within) = (Some(false), Some(ms(1)))),
-            "measure_waits must be true for collect_within, got false",
+            reasons_of_bulkhead(|a| (a.measure_waits, a.collect_limit) = (Some(false), Some(ms(1)))),
+            "measure_waits must be true for collect_limit, got false",
         ),
     ] {
         assert_eq!(found, [format!("bulkheads.a.{text}")]);

@@ -57,7 +57,7 @@ fn each_end_of_a_wait_has_its_outcome() {
     let recorder = Recorder::new();
     recorder.run(|| {
         let mut executor = executor();
-        let test = builder(&executor).parallelism(1).waiting_room(5).collect_within(ms(50)).build().expect("valid");
+        let test = builder(&executor).parallelism(1).waiting_room(5).collect_limit(ms(50)).build().expect("valid");
         let running = test.owned().try_slot().expect("free");
         let expired = executor.spawn(test.within(ms(10)).slot());
         let cancelled = call(&mut executor, &test);

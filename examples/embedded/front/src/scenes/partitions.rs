@@ -12,7 +12,8 @@ type Valves = bulklink::Partitions<u8, Embassy>;
 pub(super) async fn play() {
     let builder = Valves::builder("valves").parallelism(1).max_partitions(2);
     let valves = builder.idle_timeout(core::time::Duration::from_millis(20)).build().expect("a valid configuration");
-    let (first, second) = (valves.key(&1).try_slot().expect("a free slot"), valves.key(&2).try_slot().expect("a free slot"));
+    let (first, second) =
+        (valves.key(&1).try_slot().expect("a free slot"), valves.key(&2).try_slot().expect("a free slot"));
     for valve in [1, 3] {
         match valves.key(&valve).try_slot() {
             Ok(_slot) => info!("valve {valve}: opens"),
