@@ -78,8 +78,8 @@ struct Search {
 }
 
 impl Search {
-    /// Checks every input in the world, which is the one after `script`, each in a new world, then
-    /// every longer script.
+    /// Tries every input after `script`, and every longer script. `world` is the one after `script`
+    /// and gives the options; each input is checked in a world of its own.
     fn explore<W: World>(&mut self, start: &W::Start, world: &W, script: &mut Vec<W::Input>, left: usize) {
         let options = if left == 0 { world.last_options() } else { world.options() };
         for input in options {
@@ -104,7 +104,8 @@ fn replay<W: World>(start: &W::Start, script: &[W::Input]) -> W {
     world
 }
 
-/// Replays all but the last input, then gives the last one and checks everything after it.
+/// Replays all but the last input, then gives the last one and checks everything after it. Returns
+/// the world that it has checked.
 fn try_last<W: World>(start: &W::Start, script: &[W::Input]) -> W {
     let (&last, before) = script.split_last().expect("a script has an input");
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| {

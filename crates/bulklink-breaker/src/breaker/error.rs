@@ -46,6 +46,22 @@ pub enum BreakerError<E> {
     Operation(E),
 }
 
+impl<E> BreakerError<E> {
+    /// Returns the open circuit or the operation's error as a boxed error, for a chain of layers or
+    /// for `?`. The operation's own may be boxed already, or be one of `anyhow`, which are no
+    /// `Error`.
+    #[must_use]
+    pub fn into_boxed(self) -> Box<dyn Error + Send + Sync>
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        match self {
+            BreakerError::Open(open) => open.into(),
+            BreakerError::Operation(error) => error.into(),
+        }
+    }
+}
+
 impl<E> From<OpenCircuit> for BreakerError<E> {
     fn from(open: OpenCircuit) -> Self {
         BreakerError::Open(open)

@@ -43,6 +43,23 @@ impl<E> GuardError<E> {
     pub const fn has_not_begun(&self) -> bool {
         matches!(self, GuardError::Open(_) | GuardError::Rejected(_) | GuardError::Refused(_))
     }
+
+    /// Returns the error of the guard's part or of the operation as a boxed error, for a chain of
+    /// layers or for `?`. The operation's own may be boxed already, or be one of `anyhow`, which
+    /// are no `Error`.
+    #[must_use]
+    pub fn into_boxed(self) -> Box<dyn Error + Send + Sync>
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        match self {
+            GuardError::Open(open) => open.into(),
+            GuardError::Rejected(rejection) => rejection.into(),
+            GuardError::TimedOut(timed_out) => timed_out.into(),
+            GuardError::Refused(refused) => refused.into(),
+            GuardError::Operation(error) => error.into(),
+        }
+    }
 }
 
 impl<E> From<OpenCircuit> for GuardError<E> {

@@ -65,3 +65,29 @@ fn the_counters_are_those_of_both() {
     executor.advance(ms(1));
     assert!(ended(&call(&mut executor, &guard, async { Ok(()) })).is_ok());
 }
+
+#[test]
+fn each_error_is_boxed_as_that_of_the_part_that_it_comes_from() {
+    type BoxError = Box<dyn std::error::Error + Send + Sync>;
+    let mut executor = executor();
+    let guard = guard(&executor, 1, 5);
+    let own = guard.clone();
+    let fails = async { Err::<(), BoxError>("its own".into()) };
+    let failed = executor.block_on(async move { own.execute(fails).await }).expect_err("it fails").into_boxed();
+    assert_eq!(failed.to_string(), "its own");
+
+    let first = running(&mut executor, &guard);
+    let refuse = |executor: &mut bulklink::testing::Executor| {
+        let own = guard.clone();
+        let never = async { Err::<(), BoxError>("it ran".into()) };
+        let call = async move { own.with(Request::new().now()).execute(never).await };
+        executor.block_on(call).expect_err("it is not admitted").into_boxed()
+    };
+    let rejection = refuse(&mut executor).downcast::<bulklink::Rejection>().expect("of the bulkhead");
+    assert_eq!(rejection.reason(), Reason::Saturated);
+    first.cancel();
+    guard.breaker().force_open();
+    assert!(refuse(&mut executor).is::<bulklink_breaker::OpenCircuit>());
+    let closed = guard.breaker().blocking_execute(|| Err::<(), _>("it ran")).expect_err("open").into_boxed();
+    assert!(closed.is::<bulklink_breaker::OpenCircuit>());
+}

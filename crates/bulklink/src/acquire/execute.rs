@@ -1,5 +1,6 @@
 //! Running an operation in a slot.
 
+use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -189,6 +190,38 @@ impl<E> ExecuteError<E> {
         match self {
             ExecuteError::Rejected(rejection) => Some(rejection),
             ExecuteError::Operation(_) => None,
+        }
+    }
+
+    /// Returns the rejection or the operation's error as a boxed error, for a chain of layers or
+    /// for `?`. Its own error may be boxed already, or be one of `anyhow`, which are no `Error`.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::{Bulkhead, ExecuteError, Rejection};
+    /// type BoxError = Box<dyn std::error::Error + Send + Sync>;
+    ///
+    /// async fn pay() -> Result<&'static str, BoxError> {
+    ///     Err("the account is empty".into())
+    /// }
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// # let payments = builder.parallelism(1).build()?;
+    /// # let paid = executor.block_on(async move {
+    /// let receipt = payments.execute_fallible(pay()).await.map_err(ExecuteError::into_boxed)?;
+    /// # Ok::<_, BoxError>(receipt)
+    /// # });
+    /// # assert_eq!(paid.unwrap_err().to_string(), "the account is empty");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn into_boxed(self) -> Box<dyn core::error::Error + Send + Sync>
+    where
+        E: Into<Box<dyn core::error::Error + Send + Sync>>,
+    {
+        match self {
+            ExecuteError::Rejected(rejection) => rejection.into(),
+            ExecuteError::Operation(error) => error.into(),
         }
     }
 }

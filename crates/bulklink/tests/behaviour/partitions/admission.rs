@@ -127,3 +127,19 @@ fn an_invalid_cost_is_rejected_in_its_partition_and_leaves_no_lease() {
     assert_eq!(two.expect("the partition was resized").cost(), 2);
     assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 0]);
 }
+
+#[test]
+fn a_request_that_never_asks_leaves_its_partition_and_is_counted_nowhere() {
+    let executor = executor();
+    let tenants = tenants(&executor, 1);
+    let bound = tenants.key("ann");
+    assert_eq!(occupancy(&tenants.status()), (1, 1, 1));
+    let refused = tenants.key("bob").with(Request::new().cost(2));
+    drop(refused.clone());
+    assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 0], "the key got no partition, and no call was made");
+    assert_eq!(refused.try_slot().expect_err("it got none").cost(), 2);
+    assert_eq!(counts(&tenants.status().totals), [1, 0, 0, 1]);
+    drop(bound);
+    assert_eq!(occupancy(&tenants.status()), (1, 0, 0));
+    assert!(tenants.key("bob").try_slot().is_ok(), "the partition of the other key is idle");
+}

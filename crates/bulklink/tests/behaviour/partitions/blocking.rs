@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
+use bulklink::runtime::Clock;
 use bulklink::{ExecuteError, Partitions, Reason, Request, StdClock};
 
 use super::{call, counts, occupancy, tenants};
@@ -74,4 +75,22 @@ fn a_thread_waits_until_all_partitions_are_drained() {
     assert!(tenants.handle().closed().block_for(ms(1)));
     tenants.handle().closed().block();
     assert_eq!(occupancy(&tenants.status()), (1, 0, 0));
+}
+
+#[test]
+fn a_wait_for_the_end_of_all_partitions_ends_by_their_clock() {
+    let executor = crate::executor();
+    let tenants = tenants(&executor, 2);
+    let running = tenants.key("ann").try_slot().expect("free");
+    tenants.close();
+    let short = thread::spawn({
+        let tenants = tenants.clone();
+        move || tenants.handle().closed().block_for(ms(10))
+    });
+    let clock = executor.clock();
+    until(|| clock.next_timer() == Some(clock.now() + ms(10)));
+    clock.advance(ms(10));
+    assert!(!short.join().expect("no panic"));
+    drop(running);
+    assert!(tenants.handle().closed().block_for(ms(0)));
 }
