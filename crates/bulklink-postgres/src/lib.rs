@@ -5,12 +5,12 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use bulklink_postgres::PostgresStore;
+//! use bulklink_postgres::{Fleet, PostgresStore};
+//! use bulklink_tokio::{Bulkhead, Tokio};
 //!
 //! let store = PostgresStore::new("postgresql://service:password@db/app")?;
-//! let fleet = bulklink_postgres::tokio::fleet(store).namespace("prod").build()?;
-//! let payments = bulklink_tokio::Bulkhead::builder("payments");
-//! let payments = payments.parallelism(8).waiting_room(100).build()?;
+//! let fleet = Fleet::builder(store, Tokio).namespace("prod").build()?;
+//! let payments = Bulkhead::builder("payments").parallelism(8).waiting_room(100).build()?;
 //! let share = fleet.share(&payments).limit(20).connect().await?;
 //! let slot = payments.slot().await?;
 //! # drop((slot, share));
@@ -54,22 +54,11 @@ pub use self::schema::{Part, set_up_statements};
 
 pub use self::fleet::{PostgresLink, PostgresStore, PostgresStoreBuilder, plumbing};
 
-pub use bulklink_fleet::*;
-
-/// A fleet on tokio.
-pub mod tokio {
-    pub use bulklink_tokio::Tokio;
-
-    /// A fleet on tokio.
-    pub type Fleet = crate::Fleet<Tokio>;
-    /// The share of a bulkhead on tokio.
-    pub type FleetShare = crate::FleetShare<Tokio>;
-
-    /// Begins a fleet on tokio.
-    pub fn fleet(store: crate::PostgresStore) -> crate::FleetBuilder<crate::PostgresStore, Tokio> {
-        Fleet::builder(store, Tokio)
-    }
-}
+pub use bulklink_fleet::share::Tuning;
+pub use bulklink_fleet::{
+    BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, InvalidName, JoinError, LeaseLost, LeaseStore, Name,
+    Namespace, Outage, ProcessId, RandomError, ResizeError, ShareBuilder, ShareStatus, StoreError, ceiling,
+};
 
 /// Why there is no store. It never contains the URL or a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

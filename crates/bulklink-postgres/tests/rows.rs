@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
+use bulklink_fleet::share::{Allocator, Declaration, Notice, Statement, Terms};
 use bulklink_postgres::plumbing::Rows;
-use bulklink_postgres::share::{Allocator, Declaration, Notice, Statement, Terms};
 use bulklink_postgres::{Name, Namespace, ProcessId};
 use fastrand::Rng;
 use proptest::prelude::*;

@@ -52,39 +52,11 @@ pub use self::link::RedisLink;
 #[cfg(any(feature = "tokio", feature = "smol"))]
 pub use self::store::{InvalidStore, RedisStore, RedisStoreBuilder};
 
-pub use bulklink_fleet::*;
-
-/// On tokio.
-#[cfg(feature = "tokio")]
-pub mod tokio {
-    pub use bulklink_tokio::Tokio;
-
-    /// A fleet on tokio.
-    pub type Fleet = crate::Fleet<Tokio>;
-    /// The share of a bulkhead on tokio.
-    pub type FleetShare = crate::FleetShare<Tokio>;
-
-    /// Begins a fleet on tokio.
-    pub fn fleet(store: crate::RedisStore) -> crate::FleetBuilder<crate::RedisStore, Tokio> {
-        Fleet::builder(store, Tokio)
-    }
-}
-
-/// On smol.
-#[cfg(feature = "smol")]
-pub mod smol {
-    pub use bulklink_smol::Smol;
-
-    /// A fleet on smol.
-    pub type Fleet = crate::Fleet<Smol>;
-    /// The share of a bulkhead on smol.
-    pub type FleetShare = crate::FleetShare<Smol>;
-
-    /// Begins a fleet on smol.
-    pub fn fleet(store: crate::RedisStore) -> crate::FleetBuilder<crate::RedisStore, Smol> {
-        Fleet::builder(store, Smol)
-    }
-}
+pub use bulklink_fleet::share::Tuning;
+pub use bulklink_fleet::{
+    BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, InvalidName, JoinError, LeaseLost, LeaseStore, Name,
+    Namespace, Outage, ProcessId, RandomError, ResizeError, ShareBuilder, ShareStatus, StoreError, ceiling,
+};
 
 /// The protocol, for the tests of this crate. It may change in any release.
 #[doc(hidden)]

@@ -10,9 +10,10 @@ use std::env;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use bulklink_fleet::share::{Allocator, Declaration, LimitRefusal, Notice, Refusal, Statement, Terms, Texts};
+use bulklink_fleet::{Epoch, RunId, Token, Version};
 use bulklink_redis::plumbing::{self, Call, Keys, Script};
-use bulklink_redis::share::{Allocator, Declaration, LimitRefusal, Notice, Refusal, Statement, Terms, Texts};
-use bulklink_redis::{Epoch, Name, Namespace, ProcessId, RunId, Token, Version};
+use bulklink_redis::{Name, Namespace, ProcessId};
 use bulklink_servers::{Server, require};
 use fastrand::Rng;
 use redis::{Cmd, Connection, PushInfo, PushKind, Value, cmd, from_redis_value, pipe};

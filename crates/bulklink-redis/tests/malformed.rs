@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use bulklink_redis::plumbing::{Call, Script, look, notice, reply, resize, resized, state, sync};
-use bulklink_redis::share::{
+use bulklink_fleet::share::{
     Answer, Conflict, Declaration, Difference, Grant, LimitRefusal, Notice, Refusal, Reply, Statement, Terms,
 };
-use bulklink_redis::{Epoch, ProcessId, RunId, StoreError, Token};
+use bulklink_fleet::{Epoch, RunId, Token};
+use bulklink_redis::plumbing::{Call, Script, look, notice, reply, resize, resized, state, sync};
+use bulklink_redis::{ProcessId, StoreError};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use redis::{PushKind, Value};

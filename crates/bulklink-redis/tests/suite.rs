@@ -94,5 +94,5 @@ macro_rules! on {
     };
 }
 
-on!(tokio_suite on_tokio bulklink_redis::tokio::Tokio);
-on!(smol_suite on_smol bulklink_redis::smol::Smol);
+on!(tokio_suite on_tokio bulklink_tokio::Tokio);
+on!(smol_suite on_smol bulklink_smol::Smol);

@@ -15,9 +15,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use bulklink_redis::share::Tuning;
-use bulklink_redis::tokio::{Fleet, FleetShare, fleet};
-use bulklink_redis::{RedisStore, ShareBuilder};
+use bulklink_redis::{Fleet, FleetShare, RedisStore, ShareBuilder, Tuning};
 use bulklink_servers::Server;
 use bulklink_tokio::{Bulkhead, Tokio};
 use tokio::process::{Child, Command};
@@ -55,13 +53,14 @@ pub(crate) fn payments() -> Result<Bulkhead> {
 }
 
 /// What every process of the fleet declares.
-pub(crate) fn share(fleet: &Fleet, payments: &Bulkhead) -> ShareBuilder<Tokio> {
+pub(crate) fn share(fleet: &Fleet<Tokio>, payments: &Bulkhead) -> ShareBuilder<Tokio> {
     let tuning = Tuning { beat: Duration::from_millis(200), ..Tuning::default() };
     fleet.share(payments).limit(LIMIT).lease(LEASE).claim(Duration::from_secs(1)).tuning(tuning)
 }
 
 async fn show(server: &Server, resource: &Resource, time: Duration) -> Result<ExitCode> {
-    let fleet = fleet(RedisStore::new(&server.url())?).namespace("example").process("live view").build()?;
+    let fleet =
+        Fleet::builder(RedisStore::new(&server.url())?, Tokio).namespace("example").process("live view").build()?;
     let payments = payments()?;
     let share = share(&fleet, &payments).connect().await?;
     let mut workers = vec![];
@@ -93,7 +92,7 @@ fn start(server: &Server, resource: &Resource) -> Result<Child> {
 }
 
 /// All workers are dead. Their units end with their leases, and the limit is free again.
-async fn verdict(share: &FleetShare, resource: &Resource, killed: usize) -> Result<ExitCode> {
+async fn verdict(share: &FleetShare<Tokio>, resource: &Resource, killed: usize) -> Result<ExitCode> {
     sleep(LEASE + Duration::from_millis(100)).await;
     let status = share.look().await?.context("the store has lost the limit")?;
     let seen = resource.seen();

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write, stdout};
 use std::time::Duration;
 
-use bulklink_redis::share::Status;
+use bulklink_fleet::share::Status;
 
 use super::LIMIT;
 use super::resource::Resource;

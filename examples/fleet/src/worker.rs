@@ -4,9 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use bulklink_redis::RedisStore;
-use bulklink_redis::tokio::fleet;
-use bulklink_tokio::Bulkhead;
+use bulklink_redis::{Fleet, RedisStore};
+use bulklink_tokio::{Bulkhead, Tokio};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
@@ -15,7 +14,7 @@ use tokio::time::sleep;
 const CLIENTS: usize = 4;
 
 pub(crate) async fn run(url: &str, resource: &Path) -> Result<()> {
-    let fleet = fleet(RedisStore::new(url)?).namespace("example").build()?;
+    let fleet = Fleet::builder(RedisStore::new(url)?, Tokio).namespace("example").build()?;
     let payments = super::payments()?;
     // It lasts as long as the bulkhead.
     super::share(&fleet, &payments).connect().await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bulklink_fleet::LeaseStore;
 use bulklink_postgres::PostgresStore;
-use bulklink_redis::RedisStore;
+use bulklink_redis::{Fleet, RedisStore};
 use bulklink_servers::{Postgres, Server, require};
 use serde_json::{Value, json};
 
@@ -227,7 +227,7 @@ fn a_fleet_of_the_public_interface_is_shown_and_resized() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let _entered = runtime.enter();
     let bulkhead = bulklink_tokio::Bulkhead::builder("card payments").parallelism(2).waiting_room(1).build().unwrap();
-    let fleet = bulklink_redis::tokio::fleet(redis(&server)).namespace("test").build().unwrap();
+    let fleet = Fleet::builder(redis(&server), bulklink_tokio::Tokio).namespace("test").build().unwrap();
     // A server that has just started begins with a quarantine otherwise.
     let joined = fleet.share(&bulkhead).limit(2).without_quarantine().connect();
     let joined = runtime.block_on(joined).unwrap();

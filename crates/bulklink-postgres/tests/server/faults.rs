@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use bulklink_postgres::share::Notice;
-use bulklink_postgres::{Link, Part, PostgresStore, RunId, StoreError};
+use bulklink_fleet::share::Notice;
+use bulklink_fleet::{Link, RunId};
+use bulklink_postgres::{Part, PostgresStore, StoreError};
 use bulklink_servers::{Data, Postgres, Proxy, require};
 use bulklink_stores::{PATIENCE, Process as Any, Site, Told, name, pass};
 use futures_util::future::{join_all, poll_immediate};

@@ -1,6 +1,7 @@
 //! Setting up, rights, and that no error shows a secret.
 
-use bulklink_postgres::{Check, InvalidStore, LeaseStore, Link, Name, Namespace, Part, PostgresStore, StoreError};
+use bulklink_fleet::Link;
+use bulklink_postgres::{Check, InvalidStore, LeaseStore, Name, Namespace, Part, PostgresStore, StoreError};
 use bulklink_servers::{Postgres, User, require};
 use bulklink_stores::{Process, name};
 
@@ -107,7 +108,7 @@ fn names_are_found_by_namespace() {
         assert_eq!(store.names(None).await, refused("VERSION"));
         #[cfg(feature = "breaker")]
         assert_eq!(
-            bulklink_postgres::circuits::CircuitStore::list(&store.circuits(), &namespace).await,
+            bulklink_fleet::circuits::CircuitStore::list(&store.circuits(), &namespace).await,
             refused("VERSION")
         );
     });

@@ -1,6 +1,6 @@
 //! The suite of all stores.
 
-use bulklink_postgres::tokio::Tokio;
+use bulklink_tokio::Tokio;
 
 use crate::world::{Postgresql, on_tokio};
 

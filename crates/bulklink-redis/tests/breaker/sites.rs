@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bulklink_circuits::{FOREVER, Site};
 use bulklink_redis::RedisStore;
 use bulklink_redis::breaker::RedisCircuits;
-use bulklink_redis::smol::Smol;
-use bulklink_redis::tokio::Tokio;
 use bulklink_servers::{Missing, Proxy, Server, require};
+use bulklink_smol::Smol;
+use bulklink_tokio::Tokio;
 use tokio::runtime::Runtime;
 
 use crate::world::runtime;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use bulklink::Partitions;
+use bulklink_fleet::share::Tuning;
 use bulklink_redis::ShareBuilder;
-use bulklink_redis::share::Tuning;
 use bulklink_servers::{Server, require};
 use futures_util::future::join_all;
 

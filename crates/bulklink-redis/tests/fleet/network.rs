@@ -9,14 +9,14 @@ use crate::world::{LEASE, Load, Pair, Platform, on_smol, on_tokio, pass};
 #[test]
 fn a_black_hole_costs_no_permit_and_admits_no_call_twice_on_tokio() {
     run("network::a_black_hole_costs_no_permit_and_admits_no_call_twice_on_tokio", |network| {
-        on_tokio(black_hole(bulklink_redis::tokio::Tokio, network));
+        on_tokio(black_hole(bulklink_tokio::Tokio, network));
     });
 }
 
 #[test]
 fn a_black_hole_costs_no_permit_and_admits_no_call_twice_on_smol() {
     run("network::a_black_hole_costs_no_permit_and_admits_no_call_twice_on_smol", |network| {
-        on_smol(black_hole(bulklink_redis::smol::Smol, network));
+        on_smol(black_hole(bulklink_smol::Smol, network));
     });
 }
 

@@ -16,14 +16,14 @@ macro_rules! on_both {
         mod on_tokio {$(
             #[test]
             fn $name() {
-                crate::world::on_tokio(super::$name(bulklink_redis::tokio::Tokio));
+                crate::world::on_tokio(super::$name(bulklink_tokio::Tokio));
             }
         )+}
 
         mod on_smol {$(
             #[test]
             fn $name() {
-                crate::world::on_smol(super::$name(bulklink_redis::smol::Smol));
+                crate::world::on_smol(super::$name(bulklink_smol::Smol));
             }
         )+}
     };

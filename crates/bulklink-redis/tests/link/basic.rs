@@ -1,7 +1,8 @@
 //! What a link does on a server that is well.
 
-use bulklink_redis::share::Notice;
-use bulklink_redis::{LeaseStore, Link, Name, Namespace, RedisStore};
+use bulklink_fleet::Link;
+use bulklink_fleet::share::Notice;
+use bulklink_redis::{LeaseStore, Name, Namespace, RedisStore};
 use bulklink_servers::{Server, require};
 use futures_util::future::join_all;
 

@@ -3,8 +3,9 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::{Duration, Instant};
 
-use bulklink_redis::share::Notice;
-use bulklink_redis::{LeaseStore, Link, Name, Namespace, RedisStore, StoreError};
+use bulklink_fleet::Link;
+use bulklink_fleet::share::Notice;
+use bulklink_redis::{LeaseStore, Name, Namespace, RedisStore, StoreError};
 use bulklink_servers::{Cluster, Server, require};
 
 use crate::world::{PATIENCE, Told, at, name, on_both};

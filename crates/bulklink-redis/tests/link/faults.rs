@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use bulklink_redis::{Link, RedisStore, StoreError};
+use bulklink_fleet::Link;
+use bulklink_redis::{RedisStore, StoreError};
 use bulklink_servers::{Proxy, Server, require};
 use futures_util::future::join_all;
 

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use bulklink_redis::{Link, RedisStore, StoreError};
+use bulklink_fleet::Link;
+use bulklink_redis::{RedisStore, StoreError};
 use futures_util::future::poll_immediate;
 
 use crate::fake::{self, serve};

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bulklink_redis::{Link, StoreError};
+use bulklink_fleet::Link;
+use bulklink_redis::StoreError;
 
 use crate::fake::{answer, serve};
 use crate::world::{Told, at, name, on_both};

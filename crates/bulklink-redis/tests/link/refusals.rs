@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use bulklink_redis::share::Terms;
-use bulklink_redis::{InvalidStore, LeaseStore, Link, Name, RedisStore, StoreError};
+use bulklink_fleet::Link;
+use bulklink_fleet::share::Terms;
+use bulklink_redis::{InvalidStore, LeaseStore, Name, RedisStore, StoreError};
 use bulklink_servers::{Server, User, require};
 use bulklink_stores::TERMS;
 

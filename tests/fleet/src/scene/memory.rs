@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use bulklink_fleet::Token;
+use bulklink_fleet::share::{Declaration, Statement, Terms};
 use bulklink_redis::plumbing::{self, Keys, Script};
-use bulklink_redis::share::{Declaration, Statement, Terms};
-use bulklink_redis::{Name, Namespace, ProcessId, Token};
+use bulklink_redis::{Name, Namespace, ProcessId};
 use redis::{Cmd, Connection, Value, cmd};
 
 use super::{Arena, median, ratio};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use bulklink_fleet::share::Tuning;
 use bulklink_postgres::PostgresStore;
-use bulklink_redis::share::Tuning;
 use bulklink_redis::{Fleet, FleetShare, LeaseStore, RedisStore};
 use bulklink_tokio::{Bulkhead, OwnedSlot, Request, Tokio};
 
