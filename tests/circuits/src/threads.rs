@@ -91,10 +91,14 @@ impl<S: Site> Scene<S> {
         assert_eq!(self.row().generation, before.generation + 3, "open, half-open, closed");
     }
 
-    /// Runs for as long as others need to come in between.
+    /// Runs until as many as may run at once have done so, and for as long as others need to come
+    /// in between.
     async fn probe(&self, call: Call<'_>) {
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(running, Ordering::SeqCst);
+        while self.most.load(Ordering::SeqCst) < PROBES {
+            self.sleep(1).await;
+        }
         self.sleep(3).await;
         self.running.fetch_sub(1, Ordering::SeqCst);
         call.succeed();
