@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use bulklink_tokio::{Bulkhead, EventFilter, EventReceiver};
+use bulklink_tokio::{Bulkhead, EventFilter, EventReceiver, SubmitError};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -12,8 +12,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let first = payments.submit(async { tokio::time::sleep(Duration::from_millis(5)).await })?;
     let second = payments.submit(async {})?;
-    if let Err(refused) = payments.submit(async {}) {
-        println!("{refused}");
+    if let Err(SubmitError::Rejected(rejection)) = payments.submit(async {}) {
+        println!("{rejection}");
     }
     first.await?;
     second.await?;

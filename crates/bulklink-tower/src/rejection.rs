@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use bulklink::{JoinError, Rejection, SubmitError};
+use bulklink::Rejection;
 
 /// The error of a service inside the layer, or a [`Rejection`], as in tower's own layers.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -63,8 +63,6 @@ pub fn rejection<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Rejection> 
         let found = error.downcast_ref::<Rejection>();
         let found = found.or_else(|| error.downcast_ref::<Arc<Rejection>>().map(|shared| &**shared));
         let found = found.or_else(|| error.downcast_ref::<Box<Rejection>>().map(|boxed| &**boxed));
-        let found = found.or_else(|| error.downcast_ref::<JoinError>()?.rejection());
-        let found = found.or_else(|| error.downcast_ref::<SubmitError>()?.rejection());
         if found.is_some() {
             return found;
         }

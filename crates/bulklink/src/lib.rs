@@ -52,9 +52,9 @@
 //! - `Bulkhead::blocking_execute` and `Bulkhead::blocking_slot` block the thread; see
 //!   [Threads](#threads).
 //!
-//! A [`Request`] gives a call a cost, a limit on its wait, or a deadline. [`Bulkhead::with`] binds it
-//! to a bulkhead, and [`Partitions::key`] to the bulkhead of a key: the [`BoundRequest`] has all of
-//! these methods, for slots and futures that borrow nothing. [`Bulkhead::within`] is for a limit
+//! A [`Request`] gives a call a cost, a limit on its wait, or a deadline. [`Bulkhead::with`] binds
+//! it to a bulkhead, and [`Partitions::key`] to the bulkhead of a key: the [`BoundRequest`] has all
+//! of these methods, for slots and futures that borrow nothing. [`Bulkhead::within`] is for a limit
 //! alone, and [`Bulkhead::owned`] for none.
 //!
 //! The *gate*, which some pages mention, is the state machine inside a bulkhead, from the crate

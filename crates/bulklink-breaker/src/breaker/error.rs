@@ -68,21 +68,22 @@ impl<E> From<OpenCircuit> for BreakerError<E> {
     }
 }
 
-impl<E: fmt::Display> fmt::Display for BreakerError<E> {
+/// Says what failed; the [source](Error::source) has the cause.
+impl<E> fmt::Display for BreakerError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BreakerError::Open(open) => open.fmt(f),
-            BreakerError::Operation(error) => error.fmt(f),
-        }
+        f.write_str(match self {
+            BreakerError::Open(_) => "the circuit is open",
+            BreakerError::Operation(_) => "the operation failed",
+        })
     }
 }
 
 impl<E: Error + 'static> Error for BreakerError<E> {
-    /// Returns the open circuit, so that it is found in a chain of errors whose types are unknown.
+    /// Returns the open circuit, or the operation's own error.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             BreakerError::Open(open) => Some(open),
-            BreakerError::Operation(error) => error.source(),
+            BreakerError::Operation(error) => Some(error),
         }
     }
 }

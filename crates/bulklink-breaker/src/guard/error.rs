@@ -80,28 +80,28 @@ impl<E> From<SpawnError> for GuardError<E> {
     }
 }
 
-impl<E: fmt::Display> fmt::Display for GuardError<E> {
+/// Says what failed; the [source](Error::source) has the cause.
+impl<E> fmt::Display for GuardError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GuardError::Open(open) => open.fmt(f),
-            GuardError::Rejected(rejection) => rejection.fmt(f),
-            GuardError::TimedOut(timed_out) => timed_out.fmt(f),
-            GuardError::Refused(refused) => refused.fmt(f),
-            GuardError::Operation(error) => error.fmt(f),
-        }
+        f.write_str(match self {
+            GuardError::Open(_) => "the circuit is open",
+            GuardError::Rejected(_) => "the call was not admitted",
+            GuardError::TimedOut(_) => "the run limit has ended the operation",
+            GuardError::Refused(_) => "the closure was not run",
+            GuardError::Operation(_) => "the operation failed",
+        })
     }
 }
 
 impl<E: Error + 'static> Error for GuardError<E> {
-    /// Returns the error of the guard's part, so that it is found in a chain of errors whose types
-    /// are unknown.
+    /// Returns the error of the guard's part, or the operation's own.
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             GuardError::Open(open) => Some(open),
             GuardError::Rejected(rejection) => Some(rejection),
             GuardError::TimedOut(timed_out) => Some(timed_out),
             GuardError::Refused(refused) => Some(refused),
-            GuardError::Operation(error) => error.source(),
+            GuardError::Operation(error) => Some(error),
         }
     }
 }

@@ -232,21 +232,22 @@ impl<E> From<Rejection> for ExecuteError<E> {
     }
 }
 
-impl<E: fmt::Display> fmt::Display for ExecuteError<E> {
+/// Says what failed; the [source](core::error::Error::source) has the cause.
+impl<E> fmt::Display for ExecuteError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExecuteError::Rejected(rejection) => rejection.fmt(f),
-            ExecuteError::Operation(error) => error.fmt(f),
-        }
+        f.write_str(match self {
+            ExecuteError::Rejected(_) => "the call was not admitted",
+            ExecuteError::Operation(_) => "the operation failed",
+        })
     }
 }
 
 impl<E: core::error::Error + 'static> core::error::Error for ExecuteError<E> {
-    /// Returns the rejection, so that it is found in a chain of errors whose types are not known.
+    /// Returns the rejection, or the operation's own error.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             ExecuteError::Rejected(rejection) => Some(rejection),
-            ExecuteError::Operation(error) => error.source(),
+            ExecuteError::Operation(error) => Some(error),
         }
     }
 }

@@ -79,9 +79,9 @@ use inner::Inner;
 /// A call enters its partition when its [key](Partitions::key) is bound, not when it is first
 /// polled, so its future does not keep the key. From then until the request or the future is
 /// dropped or its operation has ended, the call counts as one of the [leased
-/// operations](Snapshot::leased_operations), and its partition is kept. As in any bulkhead, it takes
-/// its place in the queue when it is first polled. If a call gets no partition, its first poll
-/// returns the rejection and counts it; a request that never asks is counted nowhere.
+/// operations](Snapshot::leased_operations), and its partition is kept. As in any bulkhead, it
+/// takes its place in the queue when it is first polled. If a call gets no partition, its first
+/// poll returns the rejection and counts it; a request that never asks is counted nowhere.
 ///
 /// Dropping the last clone drops all partitions and their keys. Slots and futures that are left
 /// continue in their bulkheads, which they keep.

@@ -51,18 +51,26 @@ impl From<TimerError> for SubmitError {
     }
 }
 
+/// Says what failed; the [source](core::error::Error::source) has the cause.
 impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SubmitError::Rejected(rejection) => rejection.fmt(f),
-            SubmitError::Refused(error) => error.fmt(f),
-            SubmitError::NoTimer(error) => error.fmt(f),
-        }
+        f.write_str(match self {
+            SubmitError::Rejected(_) => "the call was not admitted",
+            SubmitError::Refused(_) => "the operation was not run",
+            SubmitError::NoTimer(_) => "the call cannot wait with a limit",
+        })
     }
 }
 
-/// The text is that of the cause, so there is no source.
-impl core::error::Error for SubmitError {}
+impl core::error::Error for SubmitError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(match self {
+            SubmitError::Rejected(rejection) => rejection,
+            SubmitError::Refused(error) => error,
+            SubmitError::NoTimer(error) => error,
+        })
+    }
+}
 
 /// The reason why an accepted operation returned no value.
 #[derive(Debug)]
@@ -96,7 +104,7 @@ impl JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JoinError::Rejected(rejection) => rejection.fmt(f),
+            JoinError::Rejected(_) => f.write_str("the call was not admitted"),
             JoinError::Cancelled => f.write_str("the operation was cancelled"),
             JoinError::Panicked(panic) => panic.fmt(f),
             JoinError::Lost => f.write_str("the runtime dropped the operation before its end"),
@@ -104,7 +112,11 @@ impl fmt::Display for JoinError {
     }
 }
 
-impl core::error::Error for JoinError {}
+impl core::error::Error for JoinError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(self.rejection()?)
+    }
+}
 
 /// The payload of a panic of an operation.
 pub struct Panic {

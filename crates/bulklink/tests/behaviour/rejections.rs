@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use bulklink::runtime::Instant;
-use bulklink::{Occupancy, Reason, Rejection, Request};
+use bulklink::{ExecuteError, JoinError, Occupancy, Reason, Rejection, Request, SubmitError};
 
 use crate::{TestBulkhead, bulkhead, executor, ms};
 
@@ -110,4 +110,26 @@ fn a_rejection_does_not_look_like_a_network_timeout() {
     assert_eq!(rejection.reason(), Reason::Expired);
     let error: Box<dyn Error + Send + Sync> = rejection.into();
     assert!(error.is::<Rejection>() && !error.is::<io::Error>() && error.source().is_none());
+}
+
+/// A chain has each text once, and the cause is found by its type.
+#[test]
+fn an_error_around_a_rejection_has_it_as_its_source() {
+    fn chain(error: &(dyn Error + 'static)) -> Vec<String> {
+        std::iter::successors(Some(error), |&error| error.source()).map(ToString::to_string).collect()
+    }
+    let bulkhead = bulkhead(&executor(), 1, 0);
+    let _running = bulkhead.try_slot().expect("free");
+    let rejection = bulkhead.try_slot().expect_err("full");
+    let executed = ExecuteError::<io::Error>::from(rejection.clone());
+    let submitted = SubmitError::from(rejection.clone());
+    let joined = JoinError::Rejected(rejection.clone());
+    for error in [&executed as &(dyn Error + 'static), &submitted, &joined] {
+        assert_eq!(chain(error), ["the call was not admitted", &rejection.to_string()]);
+        assert_eq!(error.source().expect("the rejection").downcast_ref(), Some(&rejection));
+    }
+    let own = ExecuteError::Operation(io::Error::other("its own"));
+    assert_eq!(chain(&own), ["the operation failed", "its own"]);
+    assert_eq!(*executed.into_boxed().downcast::<Rejection>().expect("the rejection itself"), rejection);
+    assert_eq!(chain(&*own.into_boxed()), ["its own"]);
 }
