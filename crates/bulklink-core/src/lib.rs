@@ -155,8 +155,6 @@ pub use totals::Totals;
 /// It may change in any version. So the front depends on exactly its own version of this crate, and
 /// so should other code that uses this module.
 pub mod plumbing {
-    use core::time::Duration;
-
     use crate::{Answer, Gate, Grant, Instant, InvalidArgument, Rejection, Request, Ticket, Totals};
     #[cfg(feature = "histogram")]
     use crate::{Calls, Histogram};
@@ -264,18 +262,6 @@ pub mod plumbing {
     #[must_use]
     pub fn rejection<W>(gate: &Gate<W>, ticket: &Ticket) -> Option<Rejection> {
         gate.rejection(ticket)
-    }
-
-    /// Returns whether the request waits if it must, and until when; `None` if the time for its
-    /// admission is over already. For queues that are not a gate's.
-    #[must_use]
-    pub fn wait(request: &Request, now: Instant, wait_limit: Option<Duration>) -> Option<(bool, Instant)> {
-        let reserve = request.own_reserve().filter(|_| request.has_call_deadline()).unwrap_or_default();
-        let end = request.wait_end(now, wait_limit).min(match request.end() {
-            Some(end) => end.saturating_sub(Duration::from_nanos(reserve)),
-            None => Instant::FAR_FUTURE,
-        });
-        (!request.is_past(now)).then_some((request.may_queue(), end))
     }
 
     /// Takes all wakers at once, in the order of [`Gate::poll_wake`], so that no other caller of an

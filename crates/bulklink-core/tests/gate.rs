@@ -447,20 +447,6 @@ fn a_rejection_can_be_read_before_it_is_collected() {
 }
 
 #[test]
-fn a_wait_in_another_queue_ends_as_the_request_says() {
-    let wait = |request: Request| plumbing::wait(&request, at(10), Some(Duration::from_nanos(200)));
-    let leaving = Request::new().leaving(Duration::from_nanos(30));
-    assert_eq!(wait(Request::new()), Some((true, at(210))));
-    assert_eq!(wait(Request::new().now()), Some((false, at(210))));
-    assert_eq!(wait(within(5)), Some((true, at(15))));
-    assert_eq!(wait(leaving.before(at(100))), Some((true, at(100))), "a reserve is that of a whole call");
-    assert_eq!(wait(Request::new().deadline(at(100))), Some((true, at(100))));
-    assert_eq!(wait(leaving.deadline(at(100))), Some((true, at(70))));
-    assert_eq!([at(11), at(10)].map(|end| wait(Request::new().before(end)).is_some()), [true, false]);
-    assert_eq!(plumbing::wait(&Request::new(), at(10), None), Some((true, Instant::FAR_FUTURE)));
-}
-
-#[test]
 fn recorded_events_are_numbered_from_one() {
     let mut gate = gate(1, 0);
     gate.observe(EventFilter::ALL);

@@ -4,8 +4,6 @@ pub(crate) mod bound;
 
 use core::time::Duration;
 
-use bulklink_core::Instant;
-
 use crate::Clock;
 
 /// A request for admission: its cost, whether it may wait, and until when.
@@ -165,19 +163,6 @@ impl<I: Copy> Request<I> {
     pub fn before(mut self, deadline: impl Into<I>) -> Self {
         self.until = Some(Until::Admission(deadline.into()));
         self
-    }
-
-    /// Returns the cost, whether the call waits if it must, and until when; no time if that of its
-    /// admission is over already. For the fleet's crate; it may change in any release.
-    #[doc(hidden)]
-    pub fn resolve<C: Clock<Instant = I>>(
-        self,
-        clock: &C,
-        now: Instant,
-        wait_limit: Option<Duration>,
-    ) -> (u32, Option<(bool, Instant)>) {
-        let request = self.on(clock);
-        (request.units(), bulklink_core::plumbing::wait(&request, now, wait_limit))
     }
 
     /// Converts the request to the gate's time.
