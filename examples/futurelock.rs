@@ -25,7 +25,7 @@ const USED: Duration = Duration::from_millis(200);
 /// When the `select!` stops polling its first future.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a slot may be not collected.
-const COLLECT_WITHIN: Duration = Duration::from_millis(300);
+const COLLECT_LIMIT: Duration = Duration::from_millis(300);
 /// When the example no longer believes that the task will end.
 const HANGS: Duration = Duration::from_secs(1);
 
@@ -38,10 +38,10 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     println!("tokio's semaphore: the second call {}", if second.is_err() { "hangs" } else { "goes on" });
 
     let database = Bulkhead::builder("database").parallelism(1).waiting_room(10);
-    let database = database.collect_limit(COLLECT_WITHIN).build()?;
+    let database = database.collect_limit(COLLECT_LIMIT).build()?;
     let tell = |event: &Event| {
         if event.kind == EventKind::Uncollected {
-            println!("bulkhead {}: the slot was taken back, at {COLLECT_WITHIN:?}", event.label);
+            println!("bulkhead {}: the slot was taken back, at {COLLECT_LIMIT:?}", event.label);
         }
     };
     database.handle().add_event_handler(EventFilter::ALL, tell);
@@ -50,7 +50,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         let database = database.clone();
         async move { task(|| database.owned().slot()).await.map(drop) }
     });
-    sleep(USED + COLLECT_WITHIN / 2).await;
+    sleep(USED + COLLECT_LIMIT / 2).await;
     // What a dashboard shows meanwhile.
     let status = database.status();
     let (count, age) = (status.uncollected, status.oldest_uncollected().unwrap_or_default());

@@ -106,7 +106,7 @@ pub use clock::AsyncStdSleep;
 /// A [`bulklink::Bulkhead`] on async-std, with all of its methods.
 ///
 /// ```
-/// use bulklink_async_std::{Bulkhead, Request};
+/// use bulklink_async_std::Bulkhead;
 /// use std::time::Duration;
 ///
 /// # async_std::task::block_on(async {
@@ -121,8 +121,7 @@ pub use clock::AsyncStdSleep;
 /// # assert_eq!(receipt, "paid");
 ///
 /// // The same as a guard, with a shorter wait for this call.
-/// let hurried = Request::new().within(Duration::from_millis(100));
-/// let slot = payments.with(hurried).slot().await?;
+/// let slot = payments.within(Duration::from_millis(100)).slot().await?;
 /// drop(slot);
 ///
 /// // Inspects it, changes it, and ends it.

@@ -118,7 +118,7 @@ pub use on::{BulkheadOn, SmolOn};
 /// A [`bulklink::Bulkhead`] on smol, with all of its methods.
 ///
 /// ```
-/// use bulklink_smol::{Bulkhead, Request};
+/// use bulklink_smol::Bulkhead;
 /// use std::time::Duration;
 ///
 /// # smol::block_on(async {
@@ -133,8 +133,7 @@ pub use on::{BulkheadOn, SmolOn};
 /// # assert_eq!(receipt, "paid");
 ///
 /// // The same as a guard, with a shorter wait for this call.
-/// let hurried = Request::new().within(Duration::from_millis(100));
-/// let slot = payments.with(hurried).slot().await?;
+/// let slot = payments.within(Duration::from_millis(100)).slot().await?;
 /// drop(slot);
 ///
 /// // Inspects it, changes it, and ends it.

@@ -176,7 +176,7 @@ pub use tsc::Tsc;
 /// A [`bulklink::Bulkhead`] on tokio, with all of its methods.
 ///
 /// ```
-/// use bulklink_tokio::{Bulkhead, Request};
+/// use bulklink_tokio::Bulkhead;
 /// use std::time::Duration;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -192,8 +192,7 @@ pub use tsc::Tsc;
 /// # assert_eq!(receipt, "paid");
 ///
 /// // The same as a guard, with a shorter wait for this call.
-/// let hurried = Request::new().within(Duration::from_millis(100));
-/// let slot = payments.with(hurried).slot().await?;
+/// let slot = payments.within(Duration::from_millis(100)).slot().await?;
 /// drop(slot);
 ///
 /// // Inspects it, changes it, and ends it.

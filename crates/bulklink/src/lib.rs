@@ -98,7 +98,7 @@
 //! on `StdClock`:
 //!
 //! ```
-//! use bulklink::{Bulkhead, Request, StdClock};
+//! use bulklink::{Bulkhead, StdClock};
 //! use std::time::Duration;
 //!
 //! let payments = Bulkhead::builder_on(StdClock, "payments")
@@ -114,8 +114,7 @@
 //! // The same as a guard; without waiting; and with a limit for this call.
 //! let _slot = payments.blocking_slot()?;
 //! let _another = payments.try_slot()?;
-//! let hurried = Request::new().within(Duration::from_millis(250));
-//! let _third = payments.with(hurried).blocking_slot()?;
+//! let _third = payments.within(Duration::from_millis(250)).blocking_slot()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

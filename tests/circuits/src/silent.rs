@@ -262,7 +262,7 @@ impl<S: Site> Process<S> {
 
         says("Guard::execute");
         guard.execute(good()).await.expect("it is closed");
-        says("Guard::try_execute");
+        says("GuardRequest::execute");
         guard.with(Request::new().now()).execute(good()).await.expect("it is closed");
         says("Guard::execute_blocking");
         guard.execute_blocking(|| Ok::<_, ()>(())).await.expect("it is closed");

@@ -42,7 +42,7 @@ const fn never() -> Result<(), &'static str> {
 const WAYS: &[(&str, Way)] = &[
     ("execute", |executor, guard| run(executor, async move { guard.execute(async { never() }).await })),
     ("a request", |executor, guard| run(executor, async move { guard.within(ms(5)).execute(async { never() }).await })),
-    ("try_execute", |executor, guard| {
+    ("execute, without a wait", |executor, guard| {
         run(executor, async move { guard.with(Request::new().now()).execute(async { never() }).await })
     }),
     ("wrap", |executor, guard| run(executor, async move { guard.wrap(async |()| never()).call(()).await })),

@@ -199,6 +199,23 @@ fn a_rejected_call_never_calls_its_wrapped_function() {
     assert_eq!((waiting.output(), calls.load(SeqCst)), (Some(Ok(())), 1));
 }
 
+#[test]
+fn a_wrapped_function_asks_with_its_request_anew_at_each_call() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 1, 1);
+    let wrapped = bulkhead.with(Request::new().deadline_after(ms(10))).wrap(async |()| "done");
+    executor.advance(ms(50));
+    let running = bulkhead.owned().try_slot().expect("free");
+    let [first, second] =
+        [wrapped.clone(), wrapped].map(|wrapped| executor.spawn(async move { wrapped.call(()).await }));
+    executor.run_until_idle();
+    assert!(!first.is_finished(), "its time counts from the call");
+    assert_eq!(second.output().expect("there is no room").expect_err("rejected").reason(), Reason::Saturated);
+    drop(running);
+    executor.run_until_idle();
+    assert_eq!(first.output(), Some(Ok("done")));
+}
+
 /// As in a `tower` service, which names the type of its future, and in a task.
 #[test]
 fn the_future_of_an_owned_call_has_a_name_and_can_be_spawned() {
@@ -258,7 +275,7 @@ fn every_method_applies_its_request() {
 }
 
 #[test]
-fn try_execute_never_waits() {
+fn an_operation_that_may_not_wait_never_does() {
     let mut executor = executor();
     let bulkhead = bulkhead(&executor, 1, 5);
     let _running = bulkhead.owned().try_slot().expect("free");
