@@ -74,8 +74,9 @@ impl Handle {
     /// let payments = builder.parallelism(10).build()?;
     /// assert_eq!(payments.resize(20)?.previous, 10);
     /// let error = payments.resize(0).unwrap_err();
+    /// assert_eq!(error.to_string(), "the capacity was not changed");
     /// let text = "bulkhead payments: parallelism must be at least 1, got 0";
-    /// assert_eq!(error.to_string(), text);
+    /// assert_eq!(std::error::Error::source(&error).unwrap().to_string(), text);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn resize(&self, capacity: usize) -> Result<Resized, ResizeError> {

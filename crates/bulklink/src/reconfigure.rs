@@ -64,13 +64,19 @@ impl fmt::Display for ResizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ResizeError::Closed { label } => write!(f, "bulkhead {label}: closed, and cannot be resized"),
-            ResizeError::Invalid(invalid) => invalid.fmt(f),
+            ResizeError::Invalid(_) => f.write_str("the capacity was not changed"),
         }
     }
 }
 
-/// The text is that of the cause, so there is no source.
-impl core::error::Error for ResizeError {}
+impl core::error::Error for ResizeError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ResizeError::Invalid(invalid) => Some(invalid),
+            ResizeError::Closed { .. } => None,
+        }
+    }
+}
 
 /// Why a [reconfiguration](crate::Handle::reconfigure) failed. It has changed no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! All bulkheads of the service, as the settings say.
 
-use bulklink_tokio::config::{Applied, ApplyError, Config, ConfigError};
+use bulklink_tokio::config::{Applied, ApplyError, Config, Problem};
 use bulklink_tokio::{Bulkhead, Partitions, Registry, Tokio};
 
 use crate::Error;
@@ -39,18 +39,19 @@ impl Admission {
 }
 
 fn apply(registry: &Registry, limits: &Config) -> Result<Applied, Refused> {
-    let mut reasons: Vec<_> = limits.require(&BULKHEADS, &PARTITIONS).err().iter().flat_map(in_file).collect();
+    let mut reasons: Vec<_> =
+        limits.require(&BULKHEADS, &PARTITIONS).err().iter().flat_map(|error| in_file(error.problems())).collect();
     if reasons.is_empty() {
         return registry.apply(limits, &Tokio).map_err(|error| match error {
-            ApplyError::Refused(error) => Refused(in_file(&error)),
-            other => Refused(vec![other.to_string()]),
+            ApplyError::Refused(reason) => Refused(in_file(reason.problems())),
+            other => Refused([vec![other.to_string()], in_file(other.problems())].concat()),
         });
     }
-    reasons.extend(limits.check().err().iter().flat_map(in_file));
+    reasons.extend(limits.check().err().iter().flat_map(|error| in_file(error.problems())));
     Err(Refused(reasons))
 }
 
 /// The reasons, with paths as they are in the file.
-fn in_file(error: &ConfigError) -> Vec<String> {
-    error.problems().iter().map(|problem| format!("limits.{problem}")).collect()
+fn in_file(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(|problem| format!("limits.{problem}")).collect()
 }

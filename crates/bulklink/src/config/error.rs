@@ -103,13 +103,25 @@ pub enum ApplyError {
     },
 }
 
+impl ApplyError {
+    /// Returns the reasons against the configuration, such as for a log: none if the registry is
+    /// closed or busy.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        match self {
+            ApplyError::Refused(reason) | ApplyError::RolledBack { reason, .. } => reason.problems(),
+            ApplyError::Closed | ApplyError::Busy => &[],
+        }
+    }
+}
+
 impl From<ConfigError> for ApplyError {
     fn from(error: ConfigError) -> Self {
         ApplyError::Refused(error)
     }
 }
 
-/// Writes all reasons in one line.
+/// Says what failed; the [source](core::error::Error::source) has all reasons.
 impl fmt::Display for ApplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -117,13 +129,13 @@ impl fmt::Display for ApplyError {
             ApplyError::Busy => {
                 f.write_str("the registry applies another configuration, and this call may have come from there")
             }
-            ApplyError::Refused(error) => error.fmt(f),
-            ApplyError::RolledBack { reason, not_restored } => {
-                write!(f, "{reason}; this came up while the configuration was applied, and ")?;
+            ApplyError::Refused(_) => f.write_str("the configuration was not applied"),
+            ApplyError::RolledBack { not_restored, .. } => {
+                f.write_str("the configuration could not be applied to its end, and all was changed back")?;
                 if not_restored.is_empty() {
-                    return f.write_str("all was changed back");
+                    return Ok(());
                 }
-                f.write_str("all was changed back but for ")?;
+                f.write_str(" but for ")?;
                 not_restored.iter().enumerate().try_for_each(|(place, label)| {
                     let separator = if place == 0 { "" } else { ", " };
                     write!(f, "{separator}{label}")
@@ -133,5 +145,11 @@ impl fmt::Display for ApplyError {
     }
 }
 
-/// The text has that of the causes, so there is no source.
-impl core::error::Error for ApplyError {}
+impl core::error::Error for ApplyError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            ApplyError::Refused(reason) | ApplyError::RolledBack { reason, .. } => Some(reason),
+            ApplyError::Closed | ApplyError::Busy => None,
+        }
+    }
+}

@@ -58,7 +58,7 @@
 //!
 //! config.bulkheads.get_mut("payments").unwrap().parallelism = Some(0);
 //! assert_eq!(
-//!     registry.apply(&config, &FakeClock::new()).unwrap_err().to_string(),
+//!     registry.apply(&config, &FakeClock::new()).unwrap_err().problems()[0].to_string(),
 //!     "bulkheads.payments.parallelism must be from 1 to 2147483647, got 0"
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -38,12 +38,19 @@ impl fmt::Display for RegisterError {
                 let label = quoted(label);
                 write!(f, "label must be new, but the registry has it or has not finished removing it, got {label}")
             }
-            RegisterError::Invalid(invalid) => invalid.fmt(f),
+            RegisterError::Invalid(_) => f.write_str("nothing was registered"),
         }
     }
 }
 
-impl core::error::Error for RegisterError {}
+impl core::error::Error for RegisterError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            RegisterError::Invalid(invalid) => Some(invalid),
+            RegisterError::Closed | RegisterError::Taken { .. } => None,
+        }
+    }
+}
 
 /// All failures of one call for many bulkheads or partitions. The call tried each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +93,7 @@ impl fmt::Display for FailureCause {
         match self {
             FailureCause::Unknown => f.write_str("not in the registry"),
             FailureCause::Partitions => f.write_str("partitions, which cannot be resized"),
+            FailureCause::Resize(ResizeError::Invalid(invalid)) => invalid.fmt(f),
             FailureCause::Resize(error) => error.fmt(f),
             FailureCause::Reconfigure(error) => error.fmt(f),
         }
@@ -96,8 +104,7 @@ impl fmt::Display for MemberFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             // These errors name the bulkhead themselves.
-            FailureCause::Resize(error) => error.fmt(f),
-            FailureCause::Reconfigure(error) => error.fmt(f),
+            cause @ (FailureCause::Resize(_) | FailureCause::Reconfigure(_)) => cause.fmt(f),
             FailureCause::Partitions => write!(f, "partitions {}: cannot be resized", escaped(&self.label)),
             cause => write!(f, "bulkhead {}: {cause}", escaped(&self.label)),
         }

@@ -48,6 +48,7 @@ mod waiting_units;
 mod wakers;
 mod weights;
 
+use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::Wake;
@@ -122,6 +123,12 @@ where
 /// Empties the log, and returns what was in it.
 fn taken<T>(log: &Log<T>) -> Vec<T> {
     std::mem::take(&mut *log.lock().expect("no panic"))
+}
+
+/// Returns the texts of an error and of its causes.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let texts = std::iter::successors(Some(error), |&error| error.source()).map(ToString::to_string);
+    texts.collect::<Vec<_>>().join(": ")
 }
 
 fn ms(millis: u64) -> Duration {

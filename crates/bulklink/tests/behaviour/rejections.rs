@@ -7,7 +7,7 @@ use std::time::Duration;
 use bulklink::runtime::Instant;
 use bulklink::{ExecuteError, JoinError, Occupancy, Reason, Rejection, Request, SubmitError};
 
-use crate::{TestBulkhead, bulkhead, executor, ms};
+use crate::{TestBulkhead, bulkhead, chain, executor, ms};
 
 /// Returns a rejection of each reason except an invalid cost. The bulkhead has one slot and one
 /// place to wait.
@@ -115,9 +115,6 @@ fn a_rejection_does_not_look_like_a_network_timeout() {
 /// A chain has each text once, and the cause is found by its type.
 #[test]
 fn an_error_around_a_rejection_has_it_as_its_source() {
-    fn chain(error: &(dyn Error + 'static)) -> Vec<String> {
-        std::iter::successors(Some(error), |&error| error.source()).map(ToString::to_string).collect()
-    }
     let bulkhead = bulkhead(&executor(), 1, 0);
     let _running = bulkhead.try_slot().expect("free");
     let rejection = bulkhead.try_slot().expect_err("full");
@@ -125,11 +122,11 @@ fn an_error_around_a_rejection_has_it_as_its_source() {
     let submitted = SubmitError::from(rejection.clone());
     let joined = JoinError::Rejected(rejection.clone());
     for error in [&executed as &(dyn Error + 'static), &submitted, &joined] {
-        assert_eq!(chain(error), ["the call was not admitted", &rejection.to_string()]);
+        assert_eq!(chain(error), format!("the call was not admitted: {rejection}"));
         assert_eq!(error.source().expect("the rejection").downcast_ref(), Some(&rejection));
     }
     let own = ExecuteError::Operation(io::Error::other("its own"));
-    assert_eq!(chain(&own), ["the operation failed", "its own"]);
+    assert_eq!(chain(&own), "the operation failed: its own");
     assert_eq!(*executed.into_boxed().downcast::<Rejection>().expect("the rejection itself"), rejection);
-    assert_eq!(chain(&*own.into_boxed()), ["its own"]);
+    assert_eq!(chain(&*own.into_boxed()), "its own");
 }

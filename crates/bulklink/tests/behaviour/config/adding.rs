@@ -24,8 +24,11 @@ fn a_bulkhead_is_built_with_all_settings() {
     world.clock.advance(ms(30));
     drop(slot);
     assert_eq!(db.status().since(&before).expect("the same").mean_hold(), Some(ms(30)), "holds are measured");
-    let error = db.resize(0).expect_err("zero").to_string();
-    assert_eq!(error, "bulkhead db: capacity must be at least 1, got 0", "named as in its section");
+    let error = crate::chain(&db.resize(0).expect_err("zero"));
+    assert_eq!(
+        error, "the capacity was not changed: bulkhead db: capacity must be at least 1, got 0",
+        "named as in its section"
+    );
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl World {
         let before = self.shapes();
         let error = self.apply().expect_err("refused");
         assert_eq!(self.shapes(), before, "nothing has changed");
-        error.to_string()
+        crate::chain(&error).replacen("the configuration was not applied: ", "", 1)
     }
 
     fn bulkhead(&self, label: &str) -> TestBulkhead {

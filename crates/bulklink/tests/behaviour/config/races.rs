@@ -58,9 +58,9 @@ fn a_costlier_waiter_that_comes_meanwhile_has_all_changed_back() {
     });
     let error = world.apply().expect_err("a waiter came");
     assert_eq!(
-        error.to_string(),
-        "bulkheads.b.capacity must be at least 5, which a waiter asks for, got 3; this came up while the \
-         configuration was applied, and all was changed back"
+        crate::chain(&error),
+        "the configuration could not be applied to its end, and all was changed back: bulkheads.b.capacity must be at \
+         least 5, which a waiter asks for, got 3"
     );
     assert!(matches!(error, ApplyError::RolledBack { not_restored, .. } if not_restored.is_empty()));
     assert_eq!(["a", "b"].map(|label| world.bulkhead(label).limits().capacity), [5, 5]);
@@ -75,9 +75,9 @@ fn a_bulkhead_that_is_closed_meanwhile_has_all_changed_back() {
     let b = world.bulkhead("b");
     when_resized(world.bulkhead("a").handle(), move || _ = b.close());
     assert_eq!(
-        world.apply().expect_err("closed").to_string(),
-        "bulkheads.b is closed, and cannot be changed; this came up while the configuration was applied, and all was \
-         changed back"
+        crate::chain(&world.apply().expect_err("closed")),
+        "the configuration could not be applied to its end, and all was changed back: bulkheads.b is closed, and \
+         cannot be changed"
     );
     assert_eq!(world.bulkhead("a").limits().capacity, 5);
     assert!(world.registry.get("new").is_none() && !world.bulkhead("old").is_closed());
@@ -90,8 +90,8 @@ fn a_label_that_is_taken_meanwhile_has_all_changed_back() {
     when_resized(world.bulkhead("a").handle(), move || {
         let _ = registry.create(Bulkhead::builder_on(clock.clone(), "new").parallelism(9));
     });
-    let error = world.apply().expect_err("taken").to_string();
-    assert!(error.contains("label must be new") && error.ends_with("all was changed back"), "{error}");
+    let error = crate::chain(&world.apply().expect_err("taken"));
+    assert!(error.contains("all was changed back: the registry has changed: label must be new"), "{error}");
     assert_eq!(["a", "b"].map(|label| world.bulkhead(label).limits().capacity), [5, 5]);
     assert_eq!(world.bulkhead("new").limits().capacity, 9);
 }
@@ -169,11 +169,11 @@ fn a_change_by_hand_in_the_middle_can_leave_a_bulkhead_that_is_not_changed_back(
             std::mem::forget(running);
         }
     });
-    let error = world.apply().expect_err("two waiters came").to_string();
+    let error = crate::chain(&world.apply().expect_err("two waiters came"));
     assert_eq!(
         error,
-        "bulkheads.b.capacity must be at least 9, which a waiter asks for, got 6; this came up while the configuration \
-         was applied, and all was changed back but for b, a"
+        "the configuration could not be applied to its end, and all was changed back but for b, a: bulkheads.b.capacity \
+         must be at least 9, which a waiter asks for, got 6"
     );
 }
 

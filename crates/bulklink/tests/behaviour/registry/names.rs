@@ -8,8 +8,8 @@ use bulklink::{FindingCode, RegisterError, Registry};
 
 use super::foreign::create_panicking;
 use super::{builder, create, labels};
-use crate::executor;
 use crate::panicking_clock::PanickingClock;
+use crate::{chain, executor};
 
 #[test]
 fn bulkheads_are_listed_in_the_order_of_insertion() {
@@ -100,7 +100,7 @@ fn labels_are_unique_and_an_error_changes_nothing() {
     let refused = registry.create(builder("  ")).expect_err("blank");
     assert!(matches!(&refused, RegisterError::Invalid(invalid) if invalid.field() == "label"), "{refused}");
     let refused = registry.create(builder("reports").parallelism(0)).expect_err("zero");
-    assert_eq!(refused.to_string(), "bulkhead reports: parallelism must be at least 1, got 0");
+    assert_eq!(chain(&refused), "nothing was registered: bulkhead reports: parallelism must be at least 1, got 0");
     assert_eq!(labels(&registry), ["payments"]);
     assert!(
         registry.get("payments").expect("the bulkhead is in the registry").status().instance
@@ -164,10 +164,10 @@ fn a_bulkhead_that_cannot_be_got_or_created_is_an_error() {
     let (shaky, _) = create_panicking(&registry, "shaky");
     let refused = registry.get_or_create("shaky", &upstream).expect_err("another runtime");
     assert!(matches!(&refused, RegisterError::Invalid(invalid) if invalid.field() == "runtime"), "{refused}");
-    let refused = registry.get_or_create(" ", &upstream).expect_err("blank").to_string();
-    assert_eq!(refused, r#"label must not be blank, got " ""#);
-    let refused = registry.get_or_create("reports", &upstream.clone().parallelism(0)).expect_err("zero").to_string();
-    assert_eq!(refused, "bulkhead reports: parallelism must be at least 1, got 0");
+    let refused = registry.get_or_create(" ", &upstream).expect_err("blank");
+    assert_eq!(chain(&refused), r#"nothing was registered: label must not be blank, got " ""#);
+    let refused = registry.get_or_create("reports", &upstream.clone().parallelism(0)).expect_err("zero");
+    assert_eq!(chain(&refused), "nothing was registered: bulkhead reports: parallelism must be at least 1, got 0");
     let payments = registry.get_or_create("payments", &upstream).expect("a new name");
     let running = payments.try_slot().expect("free");
     drop(registry.remove("payments"));

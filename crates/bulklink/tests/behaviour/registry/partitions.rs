@@ -12,7 +12,7 @@ use bulklink::{
 
 use super::{builder, create};
 use crate::panicking_clock::PanickingClock;
-use crate::{executor, ms, recorder, taken};
+use crate::{chain, executor, ms, recorder, taken};
 
 type Tenants = Partitions<String, FakeClock>;
 
@@ -46,7 +46,7 @@ fn labels_are_shared_with_bulkheads() {
     assert_eq!(registry.create_partitions(tenants_builder("payments")).err(), taken("payments"));
     assert_eq!(registry.add_partitions(&known).err(), taken("tenants"));
     let invalid = registry.create_partitions(tenants_builder("few").max_partitions(0)).expect_err("none");
-    assert_eq!(invalid.to_string(), "partitions few: max_partitions must be at least 1, got 0");
+    assert_eq!(chain(&invalid), "nothing was registered: partitions few: max_partitions must be at least 1, got 0");
     assert_eq!(
         (registry.len(), super::labels(&registry), labels(&registry)),
         (3, vec!["payments".to_string()], vec!["tenants".to_string(), "hosts".to_string()])
