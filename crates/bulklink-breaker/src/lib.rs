@@ -35,7 +35,7 @@ pub use breaker::{
     Breaker, BreakerBuilder, BreakerError, Call, Figures, Health, OpenCircuit, Outcome, Stats, Transition,
 };
 pub use bulklink::runtime::Instant;
-pub use circuit::{Circuit, Counts, InvalidSetting, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
+pub use circuit::{Circuit, Counts, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
 #[cfg(feature = "std")]
 pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, GuardRequest, GuardStats, Guarded, TimedOut};
 #[cfg(feature = "std")]

@@ -4,12 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
+use bulklink::InvalidArgument;
+
 use crate::breaker::Core;
 use crate::circuit::Refusal;
 pub use crate::circuit::settings::{Parts, Span, Threshold, duration};
 pub use crate::circuit::snapshot::Snapshot;
 pub use crate::circuit::window::Window;
-use crate::{Breaker, BreakerBuilder, Circuit, Instant, InvalidSetting, Mark, Pass, Settings};
+use crate::{Breaker, BreakerBuilder, Circuit, Instant, Mark, Pass, Settings};
 
 /// The other processes of a shared circuit, as its breaker sees them.
 ///
@@ -93,7 +95,7 @@ pub fn label(builder: &BreakerBuilder) -> &str {
 pub fn build<P: Peer>(
     builder: BreakerBuilder,
     peer: impl FnOnce(u64, Settings, Instant) -> Arc<P>,
-) -> Result<Breaker, InvalidSetting> {
+) -> Result<Breaker, InvalidArgument> {
     let mut core = builder.build_core()?;
     core.share(peer);
     Ok(Breaker::of(Arc::new(core)))

@@ -19,24 +19,24 @@ const MINUTE: Settings = Settings::over(Duration::from_secs(60)).failures(5);
 
 fn is_refused(settings: Settings, name: &str, text: &str) {
     let refused = Circuit::new(settings).expect_err(text);
-    assert_eq!((refused.name(), refused.to_string().as_str()), (name, text));
+    assert_eq!((refused.field(), refused.to_string().as_str()), (name, text));
     assert_eq!(settings.check(), Err(refused));
 }
 
 #[test]
 fn the_windows_that_are_refused() {
     for (calls, text) in [
-        (0, "window is 0, and must be from 1 to 10000"),
-        (10_001, "window is 10001, and must be from 1 to 10000"),
-        (u32::MAX, "window is 4294967295, and must be from 1 to 10000"),
+        (0, "window must be from 1 to 10000, got 0"),
+        (10_001, "window must be from 1 to 10000, got 10001"),
+        (u32::MAX, "window must be from 1 to 10000, got 4294967295"),
     ] {
         is_refused(Settings::of_last(calls).failures(1), "window", text);
         is_refused(Settings::consecutive(calls), "window", text);
     }
     for (time, text) in [
-        (NONE, "window is 0ns, and must be from 10ms to 100 years"),
-        (Duration::from_nanos(9_999_999), "window is 9.999999ms, and must be from 10ms to 100 years"),
-        (TOO_LONG, "window is 3153600000.000000001s, and must be from 10ms to 100 years"),
+        (NONE, "window must be from 10ms to 100 years, got 0ns"),
+        (Duration::from_nanos(9_999_999), "window must be from 10ms to 100 years, got 9.999999ms"),
+        (TOO_LONG, "window must be from 10ms to 100 years, got 3153600000.000000001s"),
     ] {
         is_refused(Settings::over(time).failures(1), "window", text);
     }
@@ -44,7 +44,7 @@ fn the_windows_that_are_refused() {
 
 #[test]
 fn a_circuit_that_would_never_open_is_refused() {
-    let text = "failures is not set, and neither is slow_calls: the circuit would never open";
+    let text = "failures or slow_calls must be set, or the circuit would never open, got neither";
     is_refused(Settings::of_last(10), "failures", text);
     is_refused(Settings::over(SECOND), "failures", text);
 }
@@ -57,7 +57,7 @@ fn a_number_beside_a_rate_is_refused() {
         (TEN.slow_calls(SECOND, 5).slow_rate(SECOND, 50), "slow_rate", "slow_calls"),
         (TEN.slow_rate(SECOND, 50).slow_calls(SECOND, 5), "slow_calls", "slow_rate"),
     ] {
-        is_refused(settings, name, &format!("{name} is set, and must not be set beside {other}"));
+        is_refused(settings, name, &format!("{name} must not be set beside {other}, got both"));
     }
     TEN.failures(3).slow_rate(SECOND, 50).slow_rate(SECOND, 20).check().expect("a later number replaces an earlier");
 }
@@ -65,19 +65,19 @@ fn a_number_beside_a_rate_is_refused() {
 #[test]
 fn the_thresholds_that_are_refused() {
     for (settings, name, text) in [
-        (TEN.failures(0), "failures", "failures is 0, and must be from 1 to 10"),
-        (TEN.failures(11), "failures", "failures is 11, and must be from 1 to 10"),
-        (MINUTE.failures(0), "failures", "failures is 0, and must be at least 1"),
-        (Settings::of_last(10).failure_rate(0), "failure_rate", "failure_rate is 0, and must be from 1 to 100"),
-        (Settings::over(SECOND).failure_rate(101), "failure_rate", "failure_rate is 101, and must be from 1 to 100"),
-        (TEN.slow_calls(SECOND, 0), "slow_calls", "slow_calls is 0, and must be from 1 to 10"),
-        (TEN.slow_calls(SECOND, 11), "slow_calls", "slow_calls is 11, and must be from 1 to 10"),
-        (MINUTE.slow_calls(SECOND, 0), "slow_calls", "slow_calls is 0, and must be at least 1"),
-        (MINUTE.slow_rate(SECOND, 0), "slow_rate", "slow_rate is 0, and must be from 1 to 100"),
-        (TEN.slow_rate(SECOND, 101), "slow_rate", "slow_rate is 101, and must be from 1 to 100"),
-        (TEN.min_calls(0), "min_calls", "min_calls is 0, and must be from 1 to 10"),
-        (TEN.min_calls(11), "min_calls", "min_calls is 11, and must be from 1 to 10"),
-        (MINUTE.min_calls(0), "min_calls", "min_calls is 0, and must be at least 1"),
+        (TEN.failures(0), "failures", "failures must be from 1 to 10, got 0"),
+        (TEN.failures(11), "failures", "failures must be from 1 to 10, got 11"),
+        (MINUTE.failures(0), "failures", "failures must be at least 1, got 0"),
+        (Settings::of_last(10).failure_rate(0), "failure_rate", "failure_rate must be from 1 to 100, got 0"),
+        (Settings::over(SECOND).failure_rate(101), "failure_rate", "failure_rate must be from 1 to 100, got 101"),
+        (TEN.slow_calls(SECOND, 0), "slow_calls", "slow_calls must be from 1 to 10, got 0"),
+        (TEN.slow_calls(SECOND, 11), "slow_calls", "slow_calls must be from 1 to 10, got 11"),
+        (MINUTE.slow_calls(SECOND, 0), "slow_calls", "slow_calls must be at least 1, got 0"),
+        (MINUTE.slow_rate(SECOND, 0), "slow_rate", "slow_rate must be from 1 to 100, got 0"),
+        (TEN.slow_rate(SECOND, 101), "slow_rate", "slow_rate must be from 1 to 100, got 101"),
+        (TEN.min_calls(0), "min_calls", "min_calls must be from 1 to 10, got 0"),
+        (TEN.min_calls(11), "min_calls", "min_calls must be from 1 to 10, got 11"),
+        (MINUTE.min_calls(0), "min_calls", "min_calls must be at least 1, got 0"),
     ] {
         is_refused(settings, name, text);
     }
@@ -86,12 +86,12 @@ fn the_thresholds_that_are_refused() {
 #[test]
 fn the_numbers_of_probes_that_are_refused() {
     for (settings, name, text) in [
-        (TEN.probes(0), "probes", "probes is 0, and must be from 1 to 100"),
-        (TEN.probes(101), "probes", "probes is 101, and must be from 1 to 100"),
-        (TEN.close_after(0), "close_after", "close_after is 0, and must be from 1 to 10000"),
-        (TEN.close_after(10_001), "close_after", "close_after is 10001, and must be from 1 to 10000"),
-        (TEN.reopen_after(0), "reopen_after", "reopen_after is 0, and must be from 1 to 10000"),
-        (TEN.reopen_after(10_001), "reopen_after", "reopen_after is 10001, and must be from 1 to 10000"),
+        (TEN.probes(0), "probes", "probes must be from 1 to 100, got 0"),
+        (TEN.probes(101), "probes", "probes must be from 1 to 100, got 101"),
+        (TEN.close_after(0), "close_after", "close_after must be from 1 to 10000, got 0"),
+        (TEN.close_after(10_001), "close_after", "close_after must be from 1 to 10000, got 10001"),
+        (TEN.reopen_after(0), "reopen_after", "reopen_after must be from 1 to 10000, got 0"),
+        (TEN.reopen_after(10_001), "reopen_after", "reopen_after must be from 1 to 10000, got 10001"),
     ] {
         is_refused(settings, name, text);
     }
@@ -106,13 +106,13 @@ fn the_times_that_are_refused() {
             (TEN.cool_down(time), "cool_down"),
             (TEN.probe_lease(time), "probe_lease"),
         ] {
-            is_refused(settings, name, &format!("{name} is {text}, and must be from 1ns to 100 years"));
+            is_refused(settings, name, &format!("{name} must be from 1ns to 100 years, got {text}"));
         }
     }
     let name = "longest_cool_down";
-    let text = "longest_cool_down is 29s, and must be from 30s to 100 years";
+    let text = "longest_cool_down must be from 30s to 100 years, got 29s";
     is_refused(TEN.longest_cool_down(Duration::from_secs(29)), name, text);
-    let text = "longest_cool_down is 3153600000.000000001s, and must be from 30s to 100 years";
+    let text = "longest_cool_down must be from 30s to 100 years, got 3153600000.000000001s";
     is_refused(TEN.longest_cool_down(TOO_LONG), name, text);
 }
 

@@ -10,6 +10,9 @@ use std::sync::Arc;
 // Not loom's: a number is all there is to it.
 use std::sync::atomic::AtomicU64 as Number;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bulklink::InvalidArgument;
 
 use super::counters::{Striped, Successes, TAG, Used};
 use super::event::{Handlers, Transition};
@@ -31,6 +34,12 @@ const OPEN: u64 = 0b10;
 const TIMED: u64 = 1 << TAG;
 const GENERATION: u32 = TAG + 1;
 
+/// When a call began whose duration did not matter then. It is never slow, also where changed
+/// settings have made durations matter.
+const UNTIMED: Instant = Instant::FAR_FUTURE;
+/// From how many nanoseconds on a call is slow, if durations do not matter.
+const NEVER: u64 = u64::MAX;
+
 /// The word with which a closed circuit has let a call through. Without `TIMED`, so that the tag of
 /// a call that can be slow is no stripe's.
 #[derive(Clone, Copy)]
@@ -45,6 +54,8 @@ pub(crate) struct Core {
     word: AtomicU64,
     /// When the cool-down ends, if the word is open: nanoseconds of the clock.
     until: AtomicU64,
+    /// From how many nanoseconds on a call is slow: a setting, changed under the lock.
+    slow_after: Number,
     locked: Mutex<Locked>,
     successes: Successes,
     refused: Striped,
@@ -86,6 +97,7 @@ impl Ticket {
 impl Core {
     pub(crate) fn new(config: Config, circuit: Circuit) -> Self {
         let core = Core {
+            slow_after: Number::new(slow_after(circuit.settings())),
             config,
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             word: AtomicU64::new(0),
@@ -106,7 +118,7 @@ impl Core {
     pub(crate) fn admit(&self) -> Result<(Pass, Instant), OpenCircuit> {
         let word = self.word.load(Ordering::Acquire);
         let pass = if word & STATE == CLOSED { Ticket(word).pass() } else { self.admit_slowly(word)? };
-        Ok((pass, if word & TIMED == 0 { Instant::EPOCH } else { self.now() }))
+        Ok((pass, if word & TIMED == 0 { UNTIMED } else { self.now() }))
     }
 
     /// As `admit`, if the circuit is closed.
@@ -116,7 +128,7 @@ impl Core {
         if word & STATE != CLOSED {
             return None;
         }
-        Some((Ticket(word).pass(), if word & TIMED == 0 { Instant::EPOCH } else { self.now() }))
+        Some((Ticket(word).pass(), if word & TIMED == 0 { UNTIMED } else { self.now() }))
     }
 
     /// Lets a call through if the circuit is closed. Returns its ticket, and when it began if its
@@ -125,7 +137,7 @@ impl Core {
     pub(crate) fn admit_closed(&self) -> Option<(Ticket, Instant)> {
         let word = self.word.load(Ordering::Acquire);
         if word & (STATE | TIMED) == CLOSED {
-            return Some((Ticket(word), Instant::EPOCH));
+            return Some((Ticket(word), UNTIMED));
         }
         if word & STATE == CLOSED { Some(self.admit_timed(word)) } else { None }
     }
@@ -229,7 +241,7 @@ impl Core {
     #[inline(never)]
     fn settle_slowly(&self, pass: Pass, began: Instant, ending: Ending) {
         let now = self.now();
-        let slow = self.config.settings.slow_after().is_some_and(|after| now.saturating_since(began) >= after);
+        let slow = nanos(now.saturating_since(began)) >= self.slow_after.load(Ordering::Relaxed);
         let success = ending == Ending::Outcome(Outcome::Success);
         if success && !slow && pass.probe.is_none() && self.successes.add(self.tag(pass.generation)) {
             return;
@@ -259,7 +271,33 @@ impl Core {
 
     /// Shares the circuit, before any call comes.
     pub(crate) fn share<P: Peer>(&mut self, peer: impl FnOnce(u64, Settings, Instant) -> Arc<P>) {
-        self.peer = Some(peer(self.instance, self.config.settings, self.now()));
+        self.peer = Some(peer(self.instance, self.settings(), self.now()));
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        *self.lock().circuit.settings()
+    }
+
+    /// Returns why the settings cannot be changed to these.
+    pub(crate) fn check_settings(&self, settings: Settings) -> Result<(), InvalidArgument> {
+        settings.check()?;
+        if self.peer.is_none() || settings == self.settings() {
+            return Ok(());
+        }
+        let requirement = "must stay as they are, as other processes share the circuit";
+        Err(InvalidArgument::new("settings", "others", requirement))
+    }
+
+    /// Changes the settings, and returns those before.
+    pub(crate) fn set_settings(&self, settings: Settings) -> Result<Settings, InvalidArgument> {
+        let owned = |invalid: InvalidArgument| invalid.of(format_args!("breaker {}", self.config.label));
+        self.check_settings(settings).map_err(owned)?;
+        self.change(self.now(), false, |locked| {
+            let before = *locked.circuit.settings();
+            locked.circuit.set_settings(settings)?;
+            self.slow_after.store(slow_after(&settings), Ordering::Relaxed);
+            Ok(before)
+        })
     }
 
     /// Changes the circuit by the deeds of other processes. A transition is by hand if the
@@ -367,7 +405,8 @@ impl Core {
 
     /// The tag of calls that were let through in this generation.
     fn tag(&self, generation: u64) -> u64 {
-        generation << GENERATION | self.config.settings.slow_after().map_or(0, |_| TIMED)
+        let is_timed = self.slow_after.load(Ordering::Relaxed) != NEVER;
+        generation << GENERATION | if is_timed { TIMED } else { 0 }
     }
 
     /// The state by the word: open until the first call after the cool-down.
@@ -432,6 +471,14 @@ impl Core {
     pub(super) fn lock(&self) -> MutexGuard<'_, Locked> {
         sync::lock(&self.locked)
     }
+}
+
+fn slow_after(settings: &Settings) -> u64 {
+    settings.slow_after().map_or(NEVER, nanos)
+}
+
+fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos().try_into().unwrap_or(NEVER - 1)
 }
 
 impl fmt::Debug for Core {

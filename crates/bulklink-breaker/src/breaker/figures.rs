@@ -19,7 +19,7 @@ use crate::circuit::View;
 /// let figures = payments.figures();
 /// assert_eq!((&*figures.label, figures.view.state), ("payments", State::Open));
 /// assert_eq!((figures.stats.opened, figures.is_connected), (1, None));
-/// # Ok::<(), bulklink_breaker::InvalidSetting>(())
+/// # Ok::<(), bulklink::InvalidArgument>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -18,6 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bulklink::InvalidArgument;
 use bulklink::plumbing::catch;
 use bulklink::runtime::Clock;
 
@@ -31,7 +32,7 @@ pub(crate) use self::execute::Operation;
 pub use self::figures::Figures;
 pub use self::stats::{Health, Stats};
 use crate::Instant;
-use crate::circuit::{Circuit, InvalidSetting, Settings, View};
+use crate::circuit::{Circuit, Settings, View};
 
 /// The outcome of a call, as a sign of the dependency's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,14 +49,14 @@ pub enum Outcome {
 #[derive(Debug)]
 #[must_use = "a builder does nothing unless built"]
 pub struct BreakerBuilder {
+    settings: Settings,
     config: Config,
 }
 
 /// What does not change.
 pub(crate) struct Config {
     pub(crate) label: Arc<str>,
-    pub(crate) settings: Settings,
-    count_cancelled: bool,
+    pub(crate) count_cancelled: bool,
     now: Box<dyn Fn() -> Instant + Send + Sync>,
 }
 
@@ -104,7 +105,7 @@ impl BreakerBuilder {
     /// When the circuit opens and closes. If it is not set, five failures in a row open it for
     /// 30 s.
     pub fn settings(mut self, settings: Settings) -> Self {
-        self.config.settings = settings;
+        self.settings = settings;
         self
     }
 
@@ -122,8 +123,9 @@ impl BreakerBuilder {
         &self.config.label
     }
 
-    pub(crate) fn build_core(self) -> Result<Core, InvalidSetting> {
-        let circuit = Circuit::new(self.config.settings)?;
+    pub(crate) fn build_core(self) -> Result<Core, InvalidArgument> {
+        let owned = |invalid: InvalidArgument| invalid.of(format_args!("breaker {}", self.config.label));
+        let circuit = Circuit::new(self.settings).map_err(owned)?;
         Ok(Core::new(self.config, circuit))
     }
 
@@ -132,7 +134,7 @@ impl BreakerBuilder {
     /// # Errors
     ///
     /// If a setting is impossible.
-    pub fn build(self) -> Result<Breaker, InvalidSetting> {
+    pub fn build(self) -> Result<Breaker, InvalidArgument> {
         Ok(Breaker::of(Arc::new(self.build_core()?)))
     }
 }
@@ -141,8 +143,8 @@ impl Breaker {
     /// Begins to build a breaker on a clock, such as that of a runtime.
     pub fn builder_on(clock: impl Clock + Send + Sync + 'static, label: &str) -> BreakerBuilder {
         let now = Box::new(move || clock.now());
-        let config = Config { label: label.into(), settings: Settings::default(), count_cancelled: false, now };
-        BreakerBuilder { config }
+        let config = Config { label: label.into(), count_cancelled: false, now };
+        BreakerBuilder { settings: Settings::default(), config }
     }
 
     pub(crate) fn of(core: Arc<Core>) -> Self {
@@ -161,8 +163,30 @@ impl Breaker {
 
     /// Returns the settings.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
-        &self.core.config.settings
+    pub fn settings(&self) -> Settings {
+        self.core.settings()
+    }
+
+    /// Changes the settings while calls run, and returns those before. The state stays as it is, as
+    /// [`Circuit::set_settings`] says, with the cool-down that has begun; calls that began while
+    /// durations did not matter are not slow.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is impossible, or the circuit is shared with other processes, which have agreed
+    /// on its settings. Nothing changes then.
+    ///
+    /// ```
+    /// use bulklink_breaker::{Breaker, Settings};
+    ///
+    /// let clock = bulklink::StdClock;
+    /// let payments = Breaker::builder_on(clock, "payments").build()?;
+    /// let before = payments.reconfigure(Settings::of_last(20).failures(10))?;
+    /// assert_eq!(before, Settings::consecutive(5));
+    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// ```
+    pub fn reconfigure(&self, settings: Settings) -> Result<Settings, InvalidArgument> {
+        self.core.set_settings(settings)
     }
 
     /// Lets a call through, whose outcome must be given back.
@@ -370,7 +394,6 @@ impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Config")
             .field("label", &self.label)
-            .field("settings", &self.settings)
             .field("count_cancelled", &self.count_cancelled)
             .finish_non_exhaustive()
     }

@@ -11,11 +11,12 @@ pub(crate) mod window;
 use alloc::vec::Vec;
 use core::fmt;
 
+use bulklink::InvalidArgument;
 use bulklink::runtime::Instant;
 
-pub use settings::{InvalidSetting, Settings};
+pub use settings::Settings;
 #[cfg(feature = "std")]
-pub(crate) use settings::{duration, number};
+pub(crate) use settings::{beside, duration, number};
 pub(crate) use window::Window;
 pub use window::{Counts, Mark, Outcomes};
 
@@ -125,7 +126,7 @@ pub struct View {
 /// assert!(circuit.admit(later, ProbeId(5)).is_err(), "one probe at once");
 /// circuit.settle(later, probe, Some(Mark::default()));
 /// assert_eq!(circuit.view(later).state, State::Closed);
-/// # Ok::<(), bulklink_breaker::InvalidSetting>(())
+/// # Ok::<(), bulklink::InvalidArgument>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circuit {
@@ -167,7 +168,7 @@ impl Circuit {
     /// # Errors
     ///
     /// If a setting is impossible.
-    pub fn new(settings: Settings) -> Result<Self, InvalidSetting> {
+    pub fn new(settings: Settings) -> Result<Self, InvalidArgument> {
         Self::in_generation(settings, 0)
     }
 
@@ -177,7 +178,7 @@ impl Circuit {
     /// # Errors
     ///
     /// If a setting is impossible.
-    pub fn in_generation(settings: Settings, generation: u64) -> Result<Self, InvalidSetting> {
+    pub fn in_generation(settings: Settings, generation: u64) -> Result<Self, InvalidArgument> {
         settings.check()?;
         let window = Window::new(&settings);
         Ok(Circuit { settings, phase: Phase::Closed, generation, reopened: 0, window, tripped: Counts::default() })
@@ -194,7 +195,7 @@ impl Circuit {
     /// # Errors
     ///
     /// If a setting is impossible: then nothing changes.
-    pub fn set_settings(&mut self, settings: Settings) -> Result<(), InvalidSetting> {
+    pub fn set_settings(&mut self, settings: Settings) -> Result<(), InvalidArgument> {
         settings.check()?;
         self.window.fit(&settings);
         self.settings = settings;

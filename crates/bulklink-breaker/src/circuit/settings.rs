@@ -1,7 +1,8 @@
 //! When a circuit opens, and how it closes again.
 
-use core::fmt;
 use core::time::Duration;
+
+use bulklink::InvalidArgument;
 
 /// The settings of a circuit.
 ///
@@ -306,9 +307,9 @@ impl Settings {
     /// # Errors
     ///
     /// Names the first setting that is impossible, and its value.
-    pub fn check(&self) -> Result<(), InvalidSetting> {
+    pub fn check(&self) -> Result<(), InvalidArgument> {
         if let Some([name, other]) = self.replaced {
-            return Err(InvalidSetting::beside(name, other));
+            return Err(beside(name, other));
         }
         let most = match self.window {
             Span::Calls(calls) => {
@@ -321,7 +322,8 @@ impl Settings {
             }
         };
         if self.failures.is_none() && self.slow.is_none() {
-            return Err(InvalidSetting { name: "failures", value: Value::None, range: Range::Some });
+            let requirement = "or slow_calls must be set, or the circuit would never open";
+            return Err(InvalidArgument::new("failures", "neither", requirement));
         }
         threshold("failures", "failure_rate", self.failures, most)?;
         threshold("slow_calls", "slow_rate", self.slow, most)?;
@@ -349,7 +351,12 @@ impl Default for Settings {
     }
 }
 
-fn threshold(calls: &'static str, rate: &'static str, set: Option<Threshold>, most: u32) -> Result<(), InvalidSetting> {
+fn threshold(
+    calls: &'static str,
+    rate: &'static str,
+    set: Option<Threshold>,
+    most: u32,
+) -> Result<(), InvalidArgument> {
     match set {
         Some(Threshold::Calls(value)) => number(calls, value, 1..=most),
         Some(Threshold::Percent(value)) => number(rate, value, 1..=100),
@@ -361,11 +368,15 @@ pub(crate) fn number(
     name: &'static str,
     value: u32,
     range: core::ops::RangeInclusive<u32>,
-) -> Result<(), InvalidSetting> {
+) -> Result<(), InvalidArgument> {
     if range.contains(&value) {
         return Ok(());
     }
-    Err(InvalidSetting { name, value: Value::Number(value), range: Range::Numbers(*range.start(), *range.end()) })
+    let (least, most) = range.into_inner();
+    Err(match most {
+        u32::MAX => InvalidArgument::new(name, value, format_args!("must be at least {least}")),
+        most => InvalidArgument::new(name, value, format_args!("must be from {least} to {most}")),
+    })
 }
 
 /// Checks a duration, which must be at least `least`.
@@ -373,68 +384,15 @@ pub(crate) fn number(
 /// # Errors
 ///
 /// Names the setting and its value.
-pub fn duration(name: &'static str, value: Duration, least: Duration) -> Result<(), InvalidSetting> {
+pub fn duration(name: &'static str, value: Duration, least: Duration) -> Result<(), InvalidArgument> {
     if (least..=LONGEST).contains(&value) {
         return Ok(());
     }
-    Err(InvalidSetting { name, value: Value::Time(value), range: Range::Times(least) })
+    let requirement = format_args!("must be from {least:?} to 100 years");
+    Err(InvalidArgument::new(name, format_args!("{value:?}"), requirement))
 }
 
-/// The error of a setting that is impossible.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidSetting {
-    name: &'static str,
-    value: Value,
-    range: Range,
+/// The error of two settings of which only one can count.
+pub(crate) fn beside(name: &'static str, other: &'static str) -> InvalidArgument {
+    InvalidArgument::new(name, "both", format_args!("must not be set beside {other}"))
 }
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Value {
-    Number(u32),
-    Time(Duration),
-    Any,
-    None,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Range {
-    Numbers(u32, u32),
-    Times(Duration),
-    Some,
-    /// Not beside another setting.
-    NotBeside(&'static str),
-}
-
-impl InvalidSetting {
-    /// Two settings of which only one can count.
-    pub(crate) const fn beside(name: &'static str, other: &'static str) -> Self {
-        InvalidSetting { name, value: Value::Any, range: Range::NotBeside(other) }
-    }
-
-    /// Returns the name of the setting.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-}
-
-impl fmt::Display for InvalidSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is ", self.name)?;
-        match self.value {
-            Value::Number(value) => write!(f, "{value}")?,
-            Value::Time(value) => write!(f, "{value:?}")?,
-            Value::Any => f.write_str("set")?,
-            Value::None => f.write_str("not set")?,
-        }
-        match self.range {
-            Range::Numbers(least, u32::MAX) => write!(f, ", and must be at least {least}"),
-            Range::Numbers(least, most) => write!(f, ", and must be from {least} to {most}"),
-            Range::Times(least) => write!(f, ", and must be from {least:?} to 100 years"),
-            Range::NotBeside(other) => write!(f, ", and must not be set beside {other}"),
-            Range::Some => f.write_str(", and neither is slow_calls: the circuit would never open"),
-        }
-    }
-}
-
-impl core::error::Error for InvalidSetting {}

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::runtime::Clock;
-use bulklink::{Bulkhead, Handle};
+use bulklink::{Bulkhead, Handle, InvalidArgument};
 
 use super::{ErrorsFail, Guard};
-use crate::circuit::{duration, number};
-use crate::{Breaker, InvalidSetting, Settings, State};
+use crate::circuit::{beside, duration, number};
+use crate::{Breaker, Settings, State};
 
 /// The settings of a guard that is being built; returned by [`Guard::builder`].
 #[derive(Debug)]
@@ -100,7 +100,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     /// # Errors
     ///
     /// If a setting is impossible, or is that of a breaker that was passed.
-    pub fn build(self) -> Result<Guard<R, K>, InvalidSetting> {
+    pub fn build(self) -> Result<Guard<R, K>, InvalidArgument> {
         if let Some(limit) = self.run_limit {
             duration("run_limit", limit, Duration::from_nanos(1))?;
         }
@@ -110,8 +110,8 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
         }
         let breaker = match (self.breaker, self.settings, self.count_cancelled) {
             (Some(breaker), None, None) => breaker,
-            (Some(_), Some(_), _) => return Err(InvalidSetting::beside("settings", "breaker")),
-            (Some(_), _, Some(_)) => return Err(InvalidSetting::beside("count_cancelled", "breaker")),
+            (Some(_), Some(_), _) => return Err(beside("settings", "breaker")),
+            (Some(_), _, Some(_)) => return Err(beside("count_cancelled", "breaker")),
             (None, settings, counted) => Breaker::builder_on(self.bulkhead.runtime().clone(), self.bulkhead.label())
                 .settings(settings.unwrap_or_default())
                 .count_cancelled(counted.unwrap_or_default())

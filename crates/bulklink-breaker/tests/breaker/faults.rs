@@ -119,16 +119,16 @@ fn cancelled_operations_reach_the_breaker() {
 fn impossible_settings_are_refused_by_name() {
     let clock = FakeClock::new();
     let refused = |settings: Settings| builder(&clock, settings).build().expect_err("impossible");
-    assert_eq!(refused(Settings::consecutive(0)).name(), "window");
-    assert_eq!(refused(Settings::of_last(10)).name(), "failures");
-    assert_eq!(refused(Settings::of_last(10).failures(0)).name(), "failures");
-    assert_eq!(refused(Settings::of_last(10).failures(11)).name(), "failures");
-    assert_eq!(refused(Settings::of_last(10).failure_rate(101)).name(), "failure_rate");
-    assert_eq!(refused(two_in_a_row().cool_down(ms(0))).name(), "cool_down");
-    assert_eq!(refused(two_in_a_row().probes(0)).name(), "probes");
-    assert_eq!(refused(two_in_a_row().close_after(0)).name(), "close_after");
+    assert_eq!(refused(Settings::consecutive(0)).field(), "window");
+    assert_eq!(refused(Settings::of_last(10)).field(), "failures");
+    assert_eq!(refused(Settings::of_last(10).failures(0)).field(), "failures");
+    assert_eq!(refused(Settings::of_last(10).failures(11)).field(), "failures");
+    assert_eq!(refused(Settings::of_last(10).failure_rate(101)).field(), "failure_rate");
+    assert_eq!(refused(two_in_a_row().cool_down(ms(0))).field(), "cool_down");
+    assert_eq!(refused(two_in_a_row().probes(0)).field(), "probes");
+    assert_eq!(refused(two_in_a_row().close_after(0)).field(), "close_after");
     let text = refused(two_in_a_row().probes(0)).to_string();
-    assert_eq!(text, "probes is 0, and must be from 1 to 100");
+    assert_eq!(text, "breaker test: probes must be from 1 to 100, got 0");
 }
 
 /// A probe that never ends holds its place only for its lease.

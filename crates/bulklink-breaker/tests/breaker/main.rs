@@ -3,6 +3,7 @@
 
 mod calls;
 mod faults;
+mod reconfigure;
 mod threads;
 mod transitions;
 mod waiting;

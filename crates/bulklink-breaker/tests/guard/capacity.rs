@@ -194,7 +194,7 @@ fn an_impossible_capacity_is_refused() {
     let bulkhead = bulkhead(executor.runtime(), 10, 5);
     for capacity in [0, 11, usize::MAX] {
         let refused = builder(&bulkhead).half_open_capacity(capacity).build().expect_err("impossible");
-        assert_eq!(refused.name(), "half_open_capacity");
+        assert_eq!(refused.field(), "half_open_capacity");
     }
     builder(&bulkhead).half_open_capacity(10).build().expect("valid settings");
 }

@@ -99,9 +99,9 @@ fn impossible_settings_are_refused_when_the_guard_is_built() {
     let executor = executor();
     let bulkhead = bulkhead(executor.runtime(), 1, 0);
     let refused = |settings| Guard::builder(&bulkhead).settings(settings).build().expect_err("impossible");
-    assert_eq!(refused(Settings::consecutive(0)).name(), "window");
-    assert_eq!(refused(Settings::consecutive(1).probes(0)).name(), "probes");
-    assert_eq!(refused(Settings::consecutive(1).cool_down(ms(0))).name(), "cool_down");
+    assert_eq!(refused(Settings::consecutive(0)).field(), "window");
+    assert_eq!(refused(Settings::consecutive(1).probes(0)).field(), "probes");
+    assert_eq!(refused(Settings::consecutive(1).cool_down(ms(0))).field(), "cool_down");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn the_settings_of_a_breaker_that_is_passed_are_refused() {
         (with_breaker().settings(Settings::default()), "settings"),
         (with_breaker().count_cancelled(false), "count_cancelled"),
     ] {
-        let text = format!("{name} is set, and must not be set beside breaker");
+        let text = format!("{name} must not be set beside breaker, got both");
         assert_eq!(builder.build().expect_err("the breaker has its own").to_string(), text);
     }
 }

@@ -158,7 +158,7 @@ fn an_impossible_limit_is_refused() {
     let executor = executor();
     let bulkhead = bulkhead(executor.runtime(), 1, 0);
     for limit in [Duration::ZERO, Duration::MAX] {
-        assert_eq!(builder(&bulkhead).run_limit(limit).build().expect_err("impossible").name(), "run_limit");
+        assert_eq!(builder(&bulkhead).run_limit(limit).build().expect_err("impossible").field(), "run_limit");
     }
     let longest = Duration::from_secs(100 * 365 * 86_400);
     let guard = builder(&bulkhead).run_limit(longest).build().expect("valid settings");

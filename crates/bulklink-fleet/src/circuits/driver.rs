@@ -277,7 +277,7 @@ impl<S: CircuitStore> Hub<S> {
     /// Sends one command of a breaker.
     async fn perform<R: Runtime<Sleep: Send>>(&self, runtime: &R, seat: &Seat, work: Work) -> Result<(), StoreError> {
         let _abandon = Abandon(seat);
-        let result = self.carry(runtime, seat.name(), seat.breaker.settings(), work).await;
+        let result = self.carry(runtime, seat.name(), &seat.breaker.settings(), work).await;
         let ended = ending(&result);
         seat.answered(result);
         ended

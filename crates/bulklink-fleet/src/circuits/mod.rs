@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use bulklink::InvalidArgument;
 use bulklink::runtime::{Runtime, Spawn, SpawnError};
-use bulklink_breaker::{Breaker, BreakerBuilder, InvalidSetting, plumbing};
+use bulklink_breaker::{Breaker, BreakerBuilder, plumbing};
 use thiserror::Error;
 
 use self::driver::Hub;
@@ -214,7 +214,7 @@ pub enum ShareError {
     /// The namespace is missing, or it or a label cannot be a name on the store.
     Name(InvalidArgument),
     /// A setting is impossible.
-    Setting(InvalidSetting),
+    Setting(InvalidArgument),
     /// The runtime refused the task that synchronizes.
     Refused(SpawnError),
 }

@@ -155,6 +155,17 @@ fn outcomes_of_a_breaker_that_is_dropped_are_reported() {
 }
 
 #[test]
+fn the_settings_that_processes_have_agreed_on_stay() {
+    let mut scene = Scene::new();
+    let process = scene.process();
+    let settings = scene.settings;
+    assert_eq!(process.breaker.reconfigure(settings), Ok(settings), "they are the same");
+    let refused = process.breaker.reconfigure(settings.probes(99)).unwrap_err().to_string();
+    assert!(refused.contains("settings must stay as they are, as other processes share the circuit"), "{refused}");
+    assert_eq!(process.breaker.settings(), settings);
+}
+
+#[test]
 fn outcomes_from_before_the_first_answer_are_reported() {
     let mut scene = Scene::new();
     let circuits = Circuits::builder(scene.store.clone(), scene.executor.runtime()).namespace("test").build().unwrap();
