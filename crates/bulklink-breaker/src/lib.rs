@@ -18,6 +18,8 @@ extern crate alloc;
 mod breaker;
 pub mod circuit;
 #[cfg(feature = "std")]
+mod config;
+#[cfg(feature = "std")]
 mod guard;
 /// For `bulklink-fleet`. It may change in any release.
 #[cfg(feature = "std")]
@@ -37,6 +39,8 @@ pub use breaker::{
 pub use bulklink::runtime::Instant;
 pub use circuit::{Circuit, Counts, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
 #[cfg(feature = "std")]
+pub use config::{AppliedBreakers, BreakerConfig};
+#[cfg(feature = "std")]
 pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, GuardRequest, GuardStats, Guarded, TimedOut};
 #[cfg(feature = "std")]
-pub use registry::{LabelTaken, Registry};
+pub use registry::{BreakerRegistry, LabelTaken};

@@ -1,13 +1,17 @@
 //! A registry of guards and breakers by name.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
+use std::mem;
 use std::sync::Arc;
 
 use bulklink::Handle;
+use bulklink::config::ConfigError;
 use bulklink::runtime::Clock;
 
+use crate::config::{self, AppliedBreakers, BreakerConfig};
 use crate::sync::{Mutex, lock};
 use crate::{Breaker, Figures, Guard, GuardStats, Health};
 
@@ -18,10 +22,10 @@ use crate::{Breaker, Figures, Guard, GuardStats, Health};
 /// through it: look a guard up once, and use it. No foreign code runs under its lock.
 ///
 /// ```
-/// use bulklink_breaker::{Guard, Health, Registry};
+/// use bulklink_breaker::{Guard, Health, BreakerRegistry};
 /// use bulklink_tokio::Bulkhead;
 ///
-/// let registry = Registry::new();
+/// let registry = BreakerRegistry::new();
 /// for label in ["payments", "search"] {
 ///     let bulkhead = Bulkhead::builder(label).parallelism(10).build()?;
 ///     registry.add(&Guard::builder(&bulkhead).build()?)?;
@@ -36,7 +40,7 @@ use crate::{Breaker, Figures, Guard, GuardStats, Health};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Default)]
-pub struct Registry {
+pub struct BreakerRegistry {
     members: Arc<Mutex<Vec<Member>>>,
 }
 
@@ -47,16 +51,19 @@ struct Member {
     bulkhead: Option<Handle>,
     /// The guard itself, if it is one.
     guard: Option<Arc<dyn Any + Send + Sync>>,
+    /// Whether a configuration has added it.
+    is_configured: bool,
 }
 
-impl Registry {
+impl BreakerRegistry {
     /// Creates a registry without members.
     #[must_use]
     pub fn new() -> Self {
-        Registry::default()
+        BreakerRegistry::default()
     }
 
-    /// Adds a guard, by the label of its bulkhead.
+    /// Adds a guard, by the label of its bulkhead. It takes the place of its own breaker, which a
+    /// configuration may have added under that label; no configuration removes it then.
     ///
     /// # Errors
     ///
@@ -71,6 +78,7 @@ impl Registry {
             breaker: guard.breaker().clone(),
             bulkhead: Some(guard.bulkhead().handle().clone()),
             guard: Some(Arc::new(guard.clone())),
+            is_configured: false,
         })
     }
 
@@ -81,32 +89,127 @@ impl Registry {
     /// If the label is taken, even by the same breaker.
     pub fn add_breaker(&self, breaker: &Breaker) -> Result<(), LabelTaken> {
         let label = breaker.shared_label();
-        self.insert(Member { label, breaker: breaker.clone(), bulkhead: None, guard: None })
+        self.insert(Member { label, breaker: breaker.clone(), bulkhead: None, guard: None, is_configured: false })
     }
 
     fn insert(&self, member: Member) -> Result<(), LabelTaken> {
         let label = Arc::clone(&member.label);
-        // Dropped outside the lock if it is not added.
-        let refused = {
+        // Dropped outside the lock, and so is a member that is not added.
+        let replaced = {
             let mut members = lock(&self.members);
-            if members.iter().any(|other| other.label == label) {
-                Some(member)
-            } else {
-                members.push(member);
-                None
+            match members.iter_mut().find(|other| other.label == label) {
+                None => {
+                    members.push(member);
+                    return Ok(());
+                }
+                Some(other)
+                    if other.guard.is_none()
+                        && member.guard.is_some()
+                        && Arc::ptr_eq(other.breaker.core(), member.breaker.core()) =>
+                {
+                    Ok(mem::replace(other, member))
+                }
+                Some(_) => Err(member),
             }
         };
-        if refused.is_some() { Err(LabelTaken { label }) } else { Ok(()) }
+        if replaced.is_ok() { Ok(()) } else { Err(LabelTaken { label }) }
+    }
+
+    /// Makes the breakers as these sections of a configuration say, or changes nothing.
+    ///
+    /// A breaker without a member of its label is built on `clock` and added; the settings of one
+    /// that is there [change](Breaker::reconfigure) while calls run, whoever has added it; and one
+    /// that an earlier configuration has added, and that has no section any more, is removed.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is impossible or cannot change, or if a label is invalid or is there twice. The
+    /// error has every reason.
+    ///
+    /// ```
+    /// use bulklink_breaker::{BreakerConfig, BreakerRegistry, Guard};
+    /// use bulklink_tokio::{Bulkhead, Tokio};
+    /// use std::collections::BTreeMap;
+    ///
+    /// // Such as a field `breakers` of the program's own settings, read by serde.
+    /// let mut sections: BTreeMap<String, BreakerConfig> = BTreeMap::new();
+    /// sections.entry("payments".into()).or_default().failures = Some(3);
+    ///
+    /// let breakers = BreakerRegistry::new();
+    /// assert_eq!(breakers.apply(&sections, &Tokio)?.to_string(), "payments: added");
+    ///
+    /// let bulkhead = Bulkhead::builder("payments").parallelism(10).build()?;
+    /// let breaker = breakers.breaker("payments").expect("it has a section");
+    /// let payments = Guard::builder(&bulkhead).breaker(&breaker).build()?;
+    /// breakers.add(&payments)?;
+    ///
+    /// sections.entry("payments".into()).or_default().failures = Some(0);
+    /// let refused = breakers.apply(&sections, &Tokio).unwrap_err();
+    /// let text = "breakers.payments.failures must be from 1 to 10000, got 0";
+    /// assert_eq!(refused.to_string(), text);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn apply<C: Clock + Clone + Send + Sync + 'static>(
+        &self,
+        sections: &BTreeMap<String, BreakerConfig>,
+        clock: &C,
+    ) -> Result<AppliedBreakers, ConfigError> {
+        let (sections, mut problems) = config::by_label(sections);
+        let members = self.members();
+        let (mut added, mut changed) = (Vec::new(), Vec::new());
+        for (label, section) in &sections {
+            let found = members.iter().find(|member| member.label == *label).map(|member| &member.breaker);
+            let settings = section.config.settings_for(found);
+            let planned = settings.and_then(|settings| match found {
+                Some(breaker) => {
+                    changed.push((Arc::clone(label), breaker, settings));
+                    Ok(())
+                }
+                None => section.config.build(clock.clone(), label, settings).map(|breaker| added.push(breaker)),
+            });
+            problems.extend(planned.err().map(|invalid| section.problem(&invalid)));
+        }
+        ConfigError::unless_none(problems)?;
+        self.add_configured(&added).map_err(|taken| config::taken_meanwhile(&taken.label))?;
+        let added = added.iter().map(Breaker::shared_label).collect();
+        // All were checked, so that only those that change nothing are left out.
+        changed.retain(|(_, breaker, settings)| breaker.reconfigure(*settings).is_ok_and(|before| before != *settings));
+        let changed = changed.into_iter().map(|(label, ..)| label).collect();
+        let removed = self.remove_where(|member| member.is_configured && !sections.contains_key(&member.label));
+        let mut removed: Vec<_> = removed.into_iter().map(|member| member.label).collect();
+        removed.sort();
+        Ok(AppliedBreakers { added, changed, removed })
+    }
+
+    /// Adds all of these, or none.
+    fn add_configured(&self, breakers: &[Breaker]) -> Result<(), LabelTaken> {
+        let mut members = lock(&self.members);
+        for breaker in breakers {
+            let label = breaker.shared_label();
+            if members.iter().any(|member| member.label == label) {
+                return Err(LabelTaken { label });
+            }
+        }
+        members.extend(breakers.iter().map(|breaker| Member {
+            label: breaker.shared_label(),
+            breaker: breaker.clone(),
+            bulkhead: None,
+            guard: None,
+            is_configured: true,
+        }));
+        Ok(())
+    }
+
+    fn remove_where(&self, is_removed: impl Fn(&Member) -> bool) -> Vec<Member> {
+        let mut members = lock(&self.members);
+        let (removed, kept) = mem::take(&mut *members).into_iter().partition(is_removed);
+        *members = kept;
+        removed
     }
 
     /// Removes the member with this label. Returns whether there was one. It goes on working.
     pub fn remove(&self, label: &str) -> bool {
-        let removed = {
-            let mut members = lock(&self.members);
-            let index = members.iter().position(|member| &*member.label == label);
-            index.map(|index| members.remove(index))
-        };
-        removed.is_some()
+        !self.remove_where(|member| &*member.label == label).is_empty()
     }
 
     /// Returns the guard with this label, to make calls. `None` if there is none, or if its runtime
@@ -179,10 +282,10 @@ impl Registry {
     }
 }
 
-impl fmt::Debug for Registry {
+impl fmt::Debug for BreakerRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let labels: Vec<_> = self.members().into_iter().map(|member| member.label).collect();
-        f.debug_struct("Registry").field("labels", &labels).finish_non_exhaustive()
+        f.debug_struct("BreakerRegistry").field("labels", &labels).finish_non_exhaustive()
     }
 }
 

@@ -64,7 +64,7 @@ enum Source {
     Bulkhead(Handle),
     Partitions(partitions::Handle),
     #[cfg(feature = "breaker")]
-    Breakers(bulklink_breaker::Registry),
+    Breakers(bulklink_breaker::BreakerRegistry),
     #[cfg(feature = "breaker")]
     Breaker(bulklink_breaker::Breaker),
 }
@@ -121,12 +121,12 @@ impl Exporter {
     /// [`add_registry`](Exporter::add_registry) and [`add`](Exporter::add).
     ///
     /// ```
-    /// use bulklink_breaker::{Breaker, Registry, Settings};
+    /// use bulklink_breaker::{Breaker, BreakerRegistry};
     /// # #[cfg(feature = "text")]
     /// # {
     /// use bulklink_metrics::{Exporter, Format};
     ///
-    /// let breakers = Registry::new();
+    /// let breakers = BreakerRegistry::new();
     /// let exporter = Exporter::default();
     /// exporter.add_breakers(&breakers);
     /// let payments = Breaker::builder_on(bulklink::StdClock, "payments").build()?;
@@ -139,7 +139,7 @@ impl Exporter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[cfg(feature = "breaker")]
-    pub fn add_breakers(&self, registry: &bulklink_breaker::Registry) {
+    pub fn add_breakers(&self, registry: &bulklink_breaker::BreakerRegistry) {
         self.add_source(Source::Breakers(registry.clone()));
     }
 

@@ -53,3 +53,39 @@ pub fn decide<R: Runtime>(future: &mut OwnedSlotFuture<R>) -> Option<Result<Owne
 pub fn block_on<F: Future>(future: F) -> F::Output {
     crate::blocking::thread::Thread::on(crate::gate::latch::NoTime).block_on(future)
 }
+
+/// For configurations with sections of other crates.
+#[cfg(feature = "std")]
+pub mod config {
+    pub use crate::config::place::Place;
+    #[cfg(feature = "schema")]
+    pub use crate::config::schema::{duration as duration_schema, unbroken};
+
+    /// The form of a duration, for serde.
+    #[cfg(feature = "serde")]
+    pub mod duration {
+        use std::time::Duration;
+
+        use serde::{Deserializer, Serializer};
+
+        use crate::config::forms::duration;
+
+        /// Writes a duration.
+        ///
+        /// # Errors
+        ///
+        /// If the format fails.
+        pub fn serialize<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+            duration::serialize(value, serializer)
+        }
+
+        /// Reads a duration.
+        ///
+        /// # Errors
+        ///
+        /// If it has another form.
+        pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+            duration::deserialize(deserializer)
+        }
+    }
+}

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bulklink::runtime::Spawn;
 use bulklink::{Bulkhead, Request};
 use bulklink_breaker::{
-    Breaker, BreakerBuilder, BreakerError, Call, ErrorsFail, Guard, GuardError, Health, Registry, Settings,
+    Breaker, BreakerBuilder, BreakerError, BreakerRegistry, Call, ErrorsFail, Guard, GuardError, Health, Settings,
 };
 use bulklink_fleet::circuits::Circuits;
 use futures_channel::oneshot;
@@ -33,7 +33,7 @@ struct Process<S: Site> {
     circuits: Circuits<WatchedStore<S::Store>>,
     breaker: Breaker,
     guard: Guard<S::Runtime>,
-    registry: Registry,
+    registry: BreakerRegistry,
 }
 
 impl<S: Site> Clone for Process<S> {
@@ -69,7 +69,7 @@ impl<S: Site> Process<S> {
         let breaker = circuits.share(builder(site, label)).expect("all is valid");
         let bulkhead = Bulkhead::builder_on(site.runtime(), label).parallelism(10).build().expect("it is valid");
         let guard = Guard::builder(&bulkhead).breaker(&breaker).run_limit(FOREVER).build().expect("it is valid");
-        let registry = Registry::new();
+        let registry = BreakerRegistry::new();
         registry.add(&guard).expect("it is the first");
         let process = Process { site: site.clone(), watch, circuits, breaker, guard, registry };
         let looked_at = process.clone();
@@ -271,7 +271,7 @@ impl<S: Site> Process<S> {
         says("a failure");
         guard.execute(async { Err::<(), _>(()) }).await.expect_err("it fails");
         assert_eq!((breaker.health(), told.load(Ordering::SeqCst)), (Health::Isolated, 3));
-        says("Registry::reset_all");
+        says("BreakerRegistry::reset_all");
         registry.reset_all();
         assert_eq!(registry.health(), Health::Healthy);
 
@@ -279,13 +279,13 @@ impl<S: Site> Process<S> {
         let another = circuits.clone().share(builder(site, "another")).expect("it is valid");
         says("a call of another circuit");
         another.execute(good()).await.expect("it is closed");
-        says("Registry::add_breaker");
+        says("BreakerRegistry::add_breaker");
         registry.add_breaker(&another).expect("the label is free");
-        says("Registry::breaker");
+        says("BreakerRegistry::breaker");
         assert_eq!((registry.breaker("another").is_some(), registry.len()), (true, 2));
-        says("Registry::guard");
+        says("BreakerRegistry::guard");
         assert!(registry.guard::<S::Runtime, ErrorsFail>(breaker.label()).is_some());
-        says("Registry::remove");
+        says("BreakerRegistry::remove");
         assert!(registry.remove("another"));
         says("the end of a breaker with something to tell");
         another.force_open();

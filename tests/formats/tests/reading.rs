@@ -1,13 +1,16 @@
 //! Configurations from TOML, JSON and environment variables.
 #![allow(clippy::result_large_err, reason = "the error of figment")]
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bulklink::Reserve;
 use bulklink::config::Config;
+use bulklink_breaker::BreakerConfig;
 use figment::providers::{Env, Format, Json, Serialized, Toml};
 use figment::{Figment, Jail};
 use proptest::prelude::*;
+use serde_json::json;
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -219,5 +222,38 @@ proptest! {
     fn no_text_makes_the_reader_panic(text in "\\PC{0,40}", value in "\\PC{0,12}") {
         let _ = toml(&text);
         let _ = toml(&format!("[bulkheads.a]\nwait_limit = {value:?}\nreserve = {value:?}"));
+    }
+}
+
+/// The sections of breakers are a field of the program's own settings.
+#[test]
+fn breakers_are_read_beside_bulkheads() {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Limits {
+        limits: Config,
+        breakers: BTreeMap<String, BreakerConfig>,
+    }
+    let read = |breaker: &str| {
+        let text = format!("[limits.bulkheads.payments]\nparallelism = 10\n[breakers.payments]\n{breaker}");
+        Figment::from(Toml::string(&text)).extract::<Limits>()
+    };
+    let settings =
+        read("over = \"10s\"\nfailure_rate = 50\ncool_down = \"1m\"\ncount_cancelled = true").expect("valid");
+    assert_eq!(settings.limits.bulkheads["payments"].parallelism, Some(10));
+    let payments = settings.breakers["payments"];
+    assert_eq!(
+        (payments.over, payments.failure_rate, payments.count_cancelled),
+        (Some(ms(10_000)), Some(50), Some(true))
+    );
+    assert_eq!(payments.cool_down, Some(ms(60_000)));
+    let written = serde_json::to_value(payments).expect("it can be written");
+    let json = json!({ "over": "10s", "failure_rate": 50, "cool_down": "60s", "count_cancelled": true });
+    assert_eq!(written, json);
+    assert_eq!(serde_json::from_value::<BreakerConfig>(written).expect("as it was written"), payments);
+    for (wrong, text) in [("over = 10", "a duration with its unit"), ("failure = 1", "unknown field: found `failure`")]
+    {
+        let error = read(wrong).err().expect("invalid").to_string();
+        assert!(error.contains(text) && error.contains("breakers.payments"), "{error}");
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use bulklink::config::Config;
+use bulklink_breaker::BreakerConfig;
 
 const RENEW: &str = "BULKLINK_RENEW_SCHEMA=1 cargo test -p bulklink-formats --test schema";
 
@@ -42,5 +43,23 @@ fn the_schema_accepts_what_the_code_does() {
         assert_eq!(validator.is_valid(&value), is_valid, "{text}");
         let read = serde_json::from_value::<Config>(value).is_ok_and(|config| config.check().is_ok());
         assert_eq!(read, is_valid, "{text}");
+    }
+}
+
+#[test]
+fn the_schema_of_a_breaker_accepts_what_the_code_does() {
+    let schema = serde_json::to_value(schemars::schema_for!(BreakerConfig)).expect("it can be written");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    for (text, is_valid) in [
+        ("{}", true),
+        (r#"{ "of_last": 20, "failures": 10, "cool_down": "30s", "count_cancelled": true }"#, true),
+        (r#"{ "over": "10s", "slow_after": "1.5s", "slow_rate": 50 }"#, true),
+        (r#"{ "over": 10 }"#, false),
+        (r#"{ "failures": -1 }"#, false),
+        (r#"{ "failure": 1 }"#, false),
+    ] {
+        let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        assert_eq!(validator.is_valid(&value), is_valid, "{text}");
+        assert_eq!(serde_json::from_value::<BreakerConfig>(value).is_ok(), is_valid, "{text}");
     }
 }

@@ -4,6 +4,7 @@
 mod by_hand;
 mod capacity;
 mod closures;
+mod config;
 mod faults;
 mod panics;
 mod queue;

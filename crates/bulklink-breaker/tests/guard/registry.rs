@@ -1,7 +1,7 @@
 //! Guards and breakers by name.
 
 use bulklink::testing::FakeRuntime;
-use bulklink_breaker::{Breaker, ErrorsFail, Guard, Health, Registry, Settings};
+use bulklink_breaker::{Breaker, BreakerRegistry, ErrorsFail, Guard, Health, Settings};
 
 use crate::{builder, executor, limits, ms, trip};
 
@@ -13,7 +13,7 @@ fn named(executor: &bulklink::testing::Executor, label: &str) -> Guard<FakeRunti
 #[test]
 fn labels_are_unique_and_in_order() {
     let executor = executor();
-    let registry = Registry::new();
+    let registry = BreakerRegistry::new();
     assert!(registry.is_empty() && registry.health().is_healthy());
     for label in ["one", "two", "three"] {
         registry.add(&named(&executor, label)).expect("a new label");
@@ -26,20 +26,21 @@ fn labels_are_unique_and_in_order() {
     registry.add_breaker(&breaker).expect("a new label");
     let labels: Vec<_> = registry.stats().into_iter().map(|stats| stats.label.to_string()).collect();
     assert_eq!((labels, registry.len()), (["two", "three", "one"].map(String::from).to_vec(), 3));
-    assert_eq!(format!("{registry:?}"), r#"Registry { labels: ["two", "three", "one"], .. }"#);
+    assert_eq!(format!("{registry:?}"), r#"BreakerRegistry { labels: ["two", "three", "one"], .. }"#);
 }
 
 #[test]
 fn it_has_the_health_and_the_counters_of_all() {
     let mut executor = executor();
-    let registry = Registry::new();
+    let registry = BreakerRegistry::new();
     let [one, two] = ["one", "two"].map(|label| named(&executor, label));
     let alone = Breaker::builder_on(executor.clock(), "alone").settings(Settings::consecutive(1)).build();
     let alone = alone.expect("valid settings");
     registry.add(&one).and(registry.add(&two)).and(registry.add_breaker(&alone)).expect("new labels");
     trip(&two);
     let _slot = one.bulkhead().try_slot().expect("free");
-    let healths = |registry: &Registry| registry.stats().into_iter().map(|stats| stats.health).collect::<Vec<_>>();
+    let healths =
+        |registry: &BreakerRegistry| registry.stats().into_iter().map(|stats| stats.health).collect::<Vec<_>>();
     assert_eq!(healths(&registry), [Health::Healthy, Health::Isolated, Health::Healthy]);
     assert_eq!(registry.health(), Health::Isolated);
     let stats = registry.stats();
@@ -55,7 +56,7 @@ fn it_has_the_health_and_the_counters_of_all() {
 #[test]
 fn a_guard_is_found_by_its_types() {
     let executor = executor();
-    let registry = Registry::new();
+    let registry = BreakerRegistry::new();
     registry.add(&named(&executor, "one")).expect("a new label");
     let found = registry.guard::<FakeRuntime, ErrorsFail>("one").expect("added");
     found.breaker().force_open();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use bulklink::Bulkhead;
 use bulklink::testing::{Executor, FakeClock};
-use bulklink_breaker::{Breaker, Guard, Registry, Settings};
+use bulklink_breaker::{Breaker, BreakerRegistry, Guard, Settings};
 use bulklink_fleet::MemoryStore;
 use bulklink_fleet::circuits::Circuits;
 use bulklink_metrics::Exporter;
@@ -27,7 +27,7 @@ fn outcomes(series: &Series) -> [Option<i64>; 6] {
         .map(|outcome| of(series, "calls_total", &format!("outcome=\"{outcome}\"")))
 }
 
-fn exporter(registry: &Registry) -> Exporter {
+fn exporter(registry: &BreakerRegistry) -> Exporter {
     let exporter = Exporter::default();
     exporter.add_breakers(registry);
     exporter
@@ -43,7 +43,7 @@ fn each_call_is_in_one_outcome_and_the_state_is_that_of_the_moment() {
     let bulkhead = Bulkhead::builder_on(executor.runtime(), "payments").parallelism(9).build().unwrap();
     let settings = Settings::of_last(100).failures(4).slow_calls(SECOND, 100).cool_down(SECOND);
     let guard = Guard::builder(&bulkhead).settings(settings).run_limit(2 * SECOND).build().unwrap();
-    let (breaker, registry) = (guard.breaker(), Registry::new());
+    let (breaker, registry) = (guard.breaker(), BreakerRegistry::new());
     registry.add(&guard).unwrap();
     let outputs = outputs(&exporter(&registry));
     let check =
@@ -111,7 +111,7 @@ fn a_shared_circuit_says_whether_its_store_is_in_reach() {
 
 #[test]
 fn a_new_breaker_under_an_old_label_begins_again_or_goes_on_as_the_output_needs() {
-    let registry = Registry::new();
+    let registry = BreakerRegistry::new();
     let outputs = outputs(&exporter(&registry));
     for expected in [[3, 3, 3], [2, 5, 5], [4, 9, 9]] {
         let breaker = breaker(FakeClock::new());
@@ -135,7 +135,7 @@ fn a_breaker_has_the_label_of_its_guard_and_of_two_with_one_label_the_first_is_e
     let (bulkhead, other) =
         (bulkhead.build().unwrap(), Breaker::builder_on(FakeClock::new(), "other").build().unwrap());
     let guard = Guard::builder(&bulkhead).breaker(&other).build().unwrap();
-    let registry = Registry::new();
+    let registry = BreakerRegistry::new();
     registry.add(&guard).unwrap();
     other.force_open();
     let exporter = exporter(&registry);

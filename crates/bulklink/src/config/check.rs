@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use super::place::{BULKHEADS, PARTITIONS, Place};
 use super::{BulkheadConfig, Config, KeyConfig, PartitionsConfig, Problem, Settings, exact};
-use crate::{Limits, label, partitions};
+use crate::{Limits, partitions};
 
 /// A configuration that was checked.
 pub(crate) struct Checked<'a> {
@@ -47,14 +47,14 @@ impl<'a> Checked<'a> {
 
     /// Returns the label of a section, if it is valid and no other section has it.
     fn label(&mut self, place: Place<'a>, labels: &mut BTreeMap<Arc<str>, Place<'a>>) -> Option<Arc<str>> {
-        match label::check(place.label) {
+        match place.label() {
             Ok(label) => {
                 let Some(first) = labels.insert(Arc::clone(&label), place) else {
                     return Some(label);
                 };
                 self.problems.push(place.problem(format_args!("must have another label, as {first} has this one")));
             }
-            Err(invalid) => self.problems.push(place.problem(format_args!("has no valid label: {invalid}"))),
+            Err(problem) => self.problems.push(problem),
         }
         None
     }

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -56,8 +57,15 @@ pub struct ConfigError {
 
 impl ConfigError {
     /// Returns the error for these problems, if there are any.
-    pub(crate) fn unless_none(problems: Vec<Problem>) -> Result<(), ConfigError> {
+    #[doc(hidden)]
+    pub fn unless_none(problems: Vec<Problem>) -> Result<(), ConfigError> {
         if problems.is_empty() { Ok(()) } else { Err(ConfigError { problems }) }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of(problem: Problem) -> Self {
+        ConfigError { problems: vec![problem] }
     }
 
     /// Returns the reasons, at least one.

@@ -17,7 +17,7 @@ use crate::label::quoted;
 use crate::{Limits, Reserve};
 
 /// How a value is written and read.
-pub(super) trait Form {
+pub(crate) trait Form {
     type Value;
 
     /// Writes the accepted forms.
@@ -38,7 +38,7 @@ pub(super) trait Form {
 }
 
 /// A number whose range begins here. The range is checked later, with all other values.
-pub(super) struct Number<const LEAST: usize>;
+pub(crate) struct Number<const LEAST: usize>;
 
 impl<const LEAST: usize> Form for Number<LEAST> {
     type Value = usize;
@@ -61,7 +61,7 @@ impl<const LEAST: usize> Form for Number<LEAST> {
 }
 
 /// A duration, as a text with its unit.
-pub(super) struct Time;
+pub(crate) struct Time;
 
 impl Form for Time {
     type Value = Duration;
@@ -84,7 +84,7 @@ impl Form for Time {
 }
 
 /// A reserve: the name of one, or a duration.
-pub(super) struct Kept;
+pub(crate) struct Kept;
 
 impl Form for Kept {
     type Value = Reserve;
@@ -111,7 +111,7 @@ impl Form for Kept {
 }
 
 /// Reads an optional value of this form.
-pub(super) struct Reader<F: ?Sized>(PhantomData<F>);
+pub(crate) struct Reader<F: ?Sized>(PhantomData<F>);
 
 impl<'de, F: Form> Visitor<'de> for Reader<F> {
     type Value = Option<F::Value>;
@@ -163,20 +163,20 @@ fn write<F: Form, S: Serializer>(value: Option<&F::Value>, serializer: S) -> Res
 /// Modules for serde's `with`.
 macro_rules! modules {
     ($($module:ident: $form:ty;)*) => {$(
-        pub(super) mod $module {
+        pub(crate) mod $module {
             use super::*;
 
             type Value = <$form as Form>::Value;
 
             #[expect(clippy::ref_option, reason = "serde passes it so")]
-            pub(in super::super) fn serialize<S: Serializer>(
+            pub(crate) fn serialize<S: Serializer>(
                 value: &Option<Value>,
                 serializer: S,
             ) -> Result<S::Ok, S::Error> {
                 write::<$form, S>(value.as_ref(), serializer)
             }
 
-            pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+            pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
                 deserializer: D,
             ) -> Result<Option<Value>, D::Error> {
                 read::<$form, D>(deserializer)
@@ -194,7 +194,7 @@ modules! {
 
 /// Reads sections by their names. One that is there twice is refused: some formats leave that to
 /// their reader, and the first would be lost.
-pub(super) fn sections<'de, T, D>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+pub(crate) fn sections<'de, T, D>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
 where
     T: Deserialize<'de>,
     D: Deserializer<'de>,

@@ -69,10 +69,10 @@ mod check;
 mod duration;
 mod error;
 #[cfg(feature = "serde")]
-mod forms;
+pub(crate) mod forms;
 pub(crate) mod place;
 #[cfg(feature = "schema")]
-mod schema;
+pub(crate) mod schema;
 mod section;
 
 use alloc::collections::BTreeMap;

@@ -2,14 +2,15 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use core::fmt;
 
 use super::Problem;
-use crate::label::quoted;
+use crate::label::{self, quoted};
 
 /// The section of a bulkhead, of partitions, or of one of their keys.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
     pub(crate) table: &'static str,
     pub(crate) label: &'a str,
     pub(crate) key: Option<&'a str>,
@@ -20,7 +21,9 @@ pub(crate) const BULKHEADS: &str = "bulkheads";
 pub(crate) const PARTITIONS: &str = "partitions";
 
 impl<'a> Place<'a> {
-    pub(crate) fn new(table: &'static str, label: &'a str) -> Self {
+    /// Names a section by its table and its label.
+    #[must_use]
+    pub fn new(table: &'static str, label: &'a str) -> Self {
         Place { table, label, key: None }
     }
 
@@ -28,13 +31,24 @@ impl<'a> Place<'a> {
         Place { key: Some(key), ..self }
     }
 
+    /// Returns the label as it is kept.
+    ///
+    /// # Errors
+    ///
+    /// If it is invalid.
+    pub fn label(&self) -> Result<Arc<str>, Problem> {
+        label::check(self.label).map_err(|invalid| self.problem(format_args!("has no valid label: {invalid}")))
+    }
+
     /// Returns an error of the whole section.
-    pub(crate) fn problem(&self, text: impl fmt::Display) -> Problem {
+    #[must_use]
+    pub fn problem(&self, text: impl fmt::Display) -> Problem {
         Problem::new(self.to_string(), text.to_string())
     }
 
     /// Returns an error of a field of it.
-    pub(crate) fn field(&self, field: &str, text: impl fmt::Display) -> Problem {
+    #[must_use]
+    pub fn field(&self, field: &str, text: impl fmt::Display) -> Problem {
         Problem::new(format!("{self}.{field}"), text.to_string())
     }
 }

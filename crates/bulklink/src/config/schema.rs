@@ -18,7 +18,8 @@ pub(super) fn from_1(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "integer", "minimum": 1, "maximum": Limits::MAX })
 }
 
-pub(super) fn duration(_: &mut SchemaGenerator) -> Schema {
+/// A duration.
+pub fn duration(_: &mut SchemaGenerator) -> Schema {
     // The pattern alone would take a blank text.
     json_schema!({
         "type": "string",
@@ -34,7 +35,7 @@ pub(super) fn reserve(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// Docs are broken into lines in the code, and not in a schema.
-pub(super) fn unbroken(schema: &mut Schema) {
+pub fn unbroken(schema: &mut Schema) {
     let properties = schema.get_mut("properties").and_then(|properties| properties.as_object_mut());
     for (_, property) in properties.into_iter().flatten() {
         if let Some(text) = property.get_mut("description") {

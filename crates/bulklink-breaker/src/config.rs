@@ -1,0 +1,270 @@
+//! Breakers from a configuration.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bulklink::InvalidArgument;
+use bulklink::config::{ConfigError, Problem};
+use bulklink::plumbing::config::Place;
+#[cfg(feature = "serde")]
+use bulklink::plumbing::config::duration;
+#[cfg(feature = "schema")]
+use bulklink::plumbing::config::{duration_schema, unbroken};
+use bulklink::runtime::Clock;
+
+use crate::circuit::beside;
+use crate::{Breaker, Settings};
+
+/// The path of a section in an error begins with this.
+const TABLE: &str = "breakers";
+
+/// The section of a breaker in a configuration. A field that is `None` has the default of
+/// [`Settings`]; without a threshold, five failures in a row open the circuit.
+///
+/// [`BreakerRegistry::apply`](crate::BreakerRegistry::apply) applies such sections. With the
+/// feature `serde` they are read from TOML, JSON or anything else that serde reads, with durations
+/// as in [the sections of bulkheads](bulklink::config#durations); with the feature `schema` they
+/// have a JSON schema.
+///
+/// ```toml
+/// [breakers.payments]
+/// over = "10s"
+/// failure_rate = 50
+/// slow_after = "2s"
+/// slow_rate = 80
+/// cool_down = "30s"
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = unbroken))]
+#[cfg_attr(feature = "schema", schemars(description = "A circuit breaker. What is left out has its default."))]
+#[non_exhaustive]
+pub struct BreakerConfig {
+    /// How many of the last calls are looked at, from 1 to 10000. This or `over`, and not both.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub of_last: Option<u32>,
+    /// The time whose calls are looked at, at least 10 ms.
+    #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    pub over: Option<Duration>,
+    /// How many failures open the circuit. This or `failure_rate`, and not both.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub failures: Option<u32>,
+    /// Which part of the calls opens the circuit when it has failed, in percent.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub failure_rate: Option<u32>,
+    /// From which duration on a call is slow. It needs `slow_calls` or `slow_rate`.
+    #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    pub slow_after: Option<Duration>,
+    /// How many slow calls open the circuit. This or `slow_rate`, and not both.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub slow_calls: Option<u32>,
+    /// Which part of the calls opens the circuit when it was slow, in percent.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub slow_rate: Option<u32>,
+    /// How many calls must have been looked at.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub min_calls: Option<u32>,
+    /// How long the circuit stays open before it lets probes through; by default 30 s.
+    #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    pub cool_down: Option<Duration>,
+    /// The cool-down doubles up to this each time that the probes fail; by default it does not.
+    #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    pub longest_cool_down: Option<Duration>,
+    /// How many probes run at once, from 1 to 100; by default 1.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub probes: Option<u32>,
+    /// How many probes must succeed to close the circuit; by default 1.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub close_after: Option<u32>,
+    /// How many probes must fail to open it again; by default 1.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    pub reopen_after: Option<u32>,
+    /// After which time another probe may take the place of one that has not ended; by default
+    /// 30 s.
+    #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    pub probe_lease: Option<Duration>,
+    /// Whether a call that is dropped before it has ended has failed; by default it has not. It
+    /// cannot change while the breaker exists.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    pub count_cancelled: Option<bool>,
+}
+
+impl BreakerConfig {
+    /// Returns the settings of the section.
+    ///
+    /// # Errors
+    ///
+    /// If a value is impossible, or does not fit to another.
+    pub fn settings(&self) -> Result<Settings, InvalidArgument> {
+        let in_a_row = self.failure_rate.is_none() && self.slow_after.is_none();
+        let mut settings = match (self.of_last, self.over) {
+            (Some(_), Some(_)) => return Err(beside("of_last", "over")),
+            (Some(calls), None) => Settings::of_last(calls),
+            (None, Some(time)) => Settings::over(time),
+            (None, None) if in_a_row => self.failures.map_or_else(Settings::default, Settings::consecutive),
+            (None, None) => {
+                let requirement = "or over must be set for a rate and for slow calls";
+                return Err(InvalidArgument::new("of_last", "neither", requirement));
+            }
+        };
+        // A call is slow for a threshold alone.
+        let slow_after = match (self.slow_after, self.slow_calls.or(self.slow_rate)) {
+            (Some(after), Some(_)) => after,
+            (None, None) => Duration::ZERO,
+            (Some(after), None) => {
+                let requirement = "must not be set without slow_calls or slow_rate";
+                return Err(InvalidArgument::new("slow_after", format_args!("{after:?}"), requirement));
+            }
+            (None, Some(slow)) => {
+                let name = if self.slow_calls.is_some() { "slow_calls" } else { "slow_rate" };
+                return Err(InvalidArgument::new(name, slow, "must not be set without slow_after"));
+            }
+        };
+        set(&mut settings, self.failures, Settings::failures);
+        set(&mut settings, self.failure_rate, Settings::failure_rate);
+        set(&mut settings, self.slow_calls, |settings, calls| settings.slow_calls(slow_after, calls));
+        set(&mut settings, self.slow_rate, |settings, percent| settings.slow_rate(slow_after, percent));
+        set(&mut settings, self.min_calls, Settings::min_calls);
+        set(&mut settings, self.cool_down, Settings::cool_down);
+        set(&mut settings, self.longest_cool_down, Settings::longest_cool_down);
+        set(&mut settings, self.probes, Settings::probes);
+        set(&mut settings, self.close_after, Settings::close_after);
+        set(&mut settings, self.reopen_after, Settings::reopen_after);
+        set(&mut settings, self.probe_lease, Settings::probe_lease);
+        settings.check()?;
+        Ok(settings)
+    }
+
+    pub(crate) fn build(
+        &self,
+        clock: impl Clock + Send + Sync + 'static,
+        label: &str,
+        settings: Settings,
+    ) -> Result<Breaker, InvalidArgument> {
+        let builder = Breaker::builder_on(clock, label).settings(settings);
+        builder.count_cancelled(self.count_cancelled.unwrap_or_default()).build()
+    }
+
+    /// Returns the settings, if they can be those of this breaker from now on.
+    pub(crate) fn settings_for(&self, breaker: Option<&Breaker>) -> Result<Settings, InvalidArgument> {
+        let settings = self.settings()?;
+        let Some(breaker) = breaker else { return Ok(settings) };
+        breaker.core().check_settings(settings)?;
+        let has = breaker.core().config.count_cancelled;
+        match self.count_cancelled.unwrap_or_default() {
+            wanted if wanted == has => Ok(settings),
+            wanted => {
+                let requirement = format_args!("must stay {has} while this exists");
+                Err(InvalidArgument::new("count_cancelled", wanted, requirement))
+            }
+        }
+    }
+}
+
+fn set<T>(settings: &mut Settings, value: Option<T>, with: impl FnOnce(Settings, T) -> Settings) {
+    if let Some(value) = value {
+        *settings = with(*settings, value);
+    }
+}
+
+/// Returns the sections by their labels, as they are kept, and every problem with these labels.
+pub(crate) fn by_label(sections: &BTreeMap<String, BreakerConfig>) -> (BTreeMap<Arc<str>, Section<'_>>, Vec<Problem>) {
+    let (mut found, mut problems) = (BTreeMap::<Arc<str>, Section<'_>>::new(), Vec::new());
+    for (label, config) in sections {
+        let place = Place::new(TABLE, label);
+        match place.label() {
+            Ok(label) => match found.get(&label) {
+                Some(first) => {
+                    problems
+                        .push(place.problem(format_args!("must have another label, as {} has this one", first.place)));
+                }
+                None => _ = found.insert(label, Section { place, config }),
+            },
+            Err(problem) => problems.push(problem),
+        }
+    }
+    (found, problems)
+}
+
+/// The reason why nothing was applied: the program has added a breaker of this label meanwhile.
+pub(crate) fn taken_meanwhile(label: &str) -> ConfigError {
+    let problem = Place::new(TABLE, label).problem("has a label that another breaker was added under meanwhile");
+    ConfigError::of(problem)
+}
+
+/// A section, and its place in the configuration.
+#[derive(Clone, Copy)]
+pub(crate) struct Section<'a> {
+    place: Place<'a>,
+    pub(crate) config: &'a BreakerConfig,
+}
+
+impl Section<'_> {
+    /// Returns the reason why a field is refused.
+    pub(crate) fn problem(&self, invalid: &InvalidArgument) -> Problem {
+        let text = invalid.to_string();
+        match (invalid.field(), text.split_once(' ')) {
+            ("window", Some((_, rest))) if self.config.over.is_some() => self.place.field("over", rest),
+            ("window", Some((_, rest))) if self.config.of_last.is_none() => self.place.field("failures", rest),
+            ("window", Some((_, rest))) => self.place.field("of_last", rest),
+            ("settings", Some((_, rest))) => self.place.problem(rest),
+            (field, Some((_, rest))) => self.place.field(field, rest),
+            (field, None) => self.place.field(field, text),
+        }
+    }
+}
+
+/// The changes by [`BreakerRegistry::apply`](crate::BreakerRegistry::apply), to be logged: each
+/// list in the order of the labels. Its text has a line for each, and is empty if nothing has
+/// changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AppliedBreakers {
+    /// The breakers that were added, closed.
+    pub added: Vec<Arc<str>>,
+    /// The breakers whose settings were changed.
+    pub changed: Vec<Arc<str>>,
+    /// The breakers that an earlier configuration had added, and that were removed. They go on
+    /// working where they are used.
+    pub removed: Vec<Arc<str>>,
+}
+
+impl AppliedBreakers {
+    /// Returns whether nothing has changed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+    }
+}
+
+impl fmt::Display for AppliedBreakers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (labels, change) in [(&self.added, "added"), (&self.changed, "changed"), (&self.removed, "removed")] {
+            for label in labels {
+                write!(f, "{separator}{label}: {change}")?;
+                separator = "\n";
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! Breakers from a configuration.
+
+use std::collections::BTreeMap;
+
+use bulklink::testing::FakeClock;
+use bulklink_breaker::{Breaker, BreakerConfig, BreakerRegistry, Settings, State};
+
+use crate::{builder, executor, limits, ms};
+
+type Sections = BTreeMap<String, BreakerConfig>;
+
+/// A section as a function sets it.
+fn section(set: impl FnOnce(&mut BreakerConfig)) -> BreakerConfig {
+    let mut section = BreakerConfig::default();
+    set(&mut section);
+    section
+}
+
+fn sections<const N: usize>(sections: [(&str, BreakerConfig); N]) -> Sections {
+    sections.map(|(label, section)| (label.to_owned(), section)).into()
+}
+
+fn in_a_row(failures: u32) -> BreakerConfig {
+    section(|section| section.failures = Some(failures))
+}
+
+/// Applies the sections, and returns the text of what has changed.
+fn applied(registry: &BreakerRegistry, sections: &Sections) -> String {
+    registry.apply(sections, &FakeClock::new()).expect("valid").to_string()
+}
+
+fn refused(registry: &BreakerRegistry, sections: &Sections) -> String {
+    registry.apply(sections, &FakeClock::new()).expect_err("refused").to_string()
+}
+
+#[test]
+fn a_section_has_all_settings_of_a_circuit() {
+    for (config, settings) in [
+        (BreakerConfig::default(), Settings::default()),
+        (in_a_row(3), Settings::consecutive(3)),
+        (
+            section(|section| (section.of_last, section.failures, section.min_calls) = (Some(20), Some(10), Some(12))),
+            Settings::of_last(20).failures(10).min_calls(12),
+        ),
+        (
+            section(|section| {
+                (section.over, section.failure_rate) = (Some(ms(10_000)), Some(50));
+                (section.slow_after, section.slow_rate) = (Some(ms(2_000)), Some(80));
+                (section.cool_down, section.longest_cool_down) = (Some(ms(7)), Some(ms(70)));
+                (section.probes, section.close_after, section.reopen_after) = (Some(3), Some(4), Some(5));
+                section.probe_lease = Some(ms(9));
+            }),
+            Settings::over(ms(10_000))
+                .failure_rate(50)
+                .slow_rate(ms(2_000), 80)
+                .cool_down(ms(7))
+                .longest_cool_down(ms(70))
+                .probes(3)
+                .close_after(4)
+                .reopen_after(5)
+                .probe_lease(ms(9)),
+        ),
+        (
+            section(|section| {
+                (section.of_last, section.slow_after, section.slow_calls) = (Some(9), Some(ms(1)), Some(3));
+            }),
+            Settings::of_last(9).slow_calls(ms(1), 3),
+        ),
+    ] {
+        assert_eq!(config.settings(), Ok(settings));
+    }
+}
+
+#[test]
+fn every_reason_is_reported_with_its_path_and_nothing_changes() {
+    let registry = BreakerRegistry::new();
+    applied(&registry, &sections([("kept", in_a_row(5))]));
+    for (section, reason) in [
+        (section(|section| section.of_last = Some(0)), "a.of_last must be from 1 to 10000, got 0"),
+        (section(|section| section.over = Some(ms(1))), "a.over must be from 10ms to 100 years, got 1ms"),
+        (section(|section| section.failures = Some(0)), "a.failures must be from 1 to 10000, got 0"),
+        (
+            section(|section| section.of_last = Some(3)),
+            "a.failures or slow_calls must be set, or the circuit would never open, got neither",
+        ),
+        (
+            section(|section| section.failure_rate = Some(50)),
+            "a.of_last or over must be set for a rate and for slow calls, got neither",
+        ),
+        (
+            section(|section| (section.of_last, section.over) = (Some(3), Some(ms(10)))),
+            "a.of_last must not be set beside over, got both",
+        ),
+        (
+            section(|section| (section.of_last, section.slow_after) = (Some(3), Some(ms(10)))),
+            "a.slow_after must not be set without slow_calls or slow_rate, got 10ms",
+        ),
+        (
+            section(|section| (section.of_last, section.slow_rate) = (Some(3), Some(10))),
+            "a.slow_rate must not be set without slow_after, got 10",
+        ),
+        (section(|section| section.cool_down = Some(ms(0))), "a.cool_down must be from 1ns to 100 years, got 0ns"),
+    ] {
+        let sections = sections([("a", section), ("kept", in_a_row(0)), ("new", in_a_row(1))]);
+        let kept = "breakers.kept.failures must be from 1 to 10000, got 0";
+        assert_eq!(refused(&registry, &sections), format!("breakers.{reason}; {kept}"));
+        assert_eq!(
+            (registry.len(), registry.breaker("kept").expect("there").settings()),
+            (1, Settings::consecutive(5))
+        );
+    }
+}
+
+#[test]
+fn labels_are_checked_as_those_of_bulkheads() {
+    let registry = BreakerRegistry::new();
+    assert_eq!(
+        refused(&registry, &sections([(" a", in_a_row(1)), ("a", in_a_row(1)), (" ", in_a_row(1))])),
+        "breakers.\" \" has no valid label: label must not be blank, got \" \"; \
+         breakers.a must have another label, as breakers.\" a\" has this one"
+    );
+    assert_eq!(applied(&registry, &sections([(" a ", in_a_row(1))])), "a: added");
+}
+
+#[test]
+fn a_change_keeps_the_state_and_a_section_that_is_gone_removes_its_breaker() {
+    let registry = BreakerRegistry::new();
+    assert_eq!(applied(&registry, &sections([("b", in_a_row(2)), ("a", in_a_row(2))])), "a: added\nb: added");
+    let [a, b] = ["a", "b"].map(|label| registry.breaker(label).expect("it has a section"));
+    a.admit().expect("closed").fail();
+    assert_eq!(applied(&registry, &sections([("b", in_a_row(2)), ("a", in_a_row(2))])), "", "the same again");
+    assert_eq!(
+        applied(&registry, &sections([("a", in_a_row(1)), ("c", in_a_row(3))])),
+        "c: added\na: changed\nb: removed"
+    );
+    a.admit().expect("closed").fail();
+    assert_eq!((a.view().state, registry.len()), (State::Open, 2));
+    assert!(registry.breaker("b").is_none() && b.admit().is_ok(), "it goes on working");
+}
+
+#[test]
+fn a_breaker_of_the_program_gets_its_settings_and_is_never_removed() {
+    let registry = BreakerRegistry::new();
+    let own = Breaker::builder_on(FakeClock::new(), "own").count_cancelled(true).build().expect("valid");
+    registry.add_breaker(&own).expect("a new label");
+    assert_eq!(
+        refused(&registry, &sections([("own", in_a_row(9))])),
+        "breakers.own.count_cancelled must stay true while this exists, got false"
+    );
+    let mut section = in_a_row(9);
+    section.count_cancelled = Some(true);
+    assert_eq!(applied(&registry, &sections([("own", section)])), "own: changed");
+    assert_eq!(own.settings(), Settings::consecutive(9));
+    assert_eq!(applied(&registry, &sections([])), "");
+    assert_eq!(registry.len(), 1);
+}
+
+/// As a guard is built around the breaker that its section has made.
+#[test]
+fn a_guard_takes_the_place_of_its_own_breaker() {
+    let executor = executor();
+    let registry = BreakerRegistry::new();
+    applied(&registry, &sections([("payments", in_a_row(2))]));
+    let bulkhead = limits(bulklink::Bulkhead::builder_on(executor.runtime(), "payments"), 2, 0);
+    registry.add(&builder(&bulkhead).build().expect("valid")).expect_err("another breaker has the label");
+    let breaker = registry.breaker("payments").expect("it has a section");
+    let guard = bulklink_breaker::Guard::builder(&bulkhead).breaker(&breaker).build().expect("valid");
+    registry.add(&guard).expect("its own breaker");
+    registry.add(&guard).expect_err("it is there");
+    assert!(registry.len() == 1 && registry.stats()[0].bulkhead.is_some());
+    assert_eq!(applied(&registry, &sections([("payments", in_a_row(7))])), "payments: changed");
+    assert_eq!(guard.breaker().settings(), Settings::consecutive(7));
+    assert_eq!(applied(&registry, &sections([])), "", "the guard is the program's");
+    assert_eq!(registry.len(), 1);
+}
