@@ -1,5 +1,14 @@
 //! `bulklink-ctl` shows and changes limits and circuits that processes share on Redis, Valkey or
-//! PostgreSQL. `docs/guide/ctl.md` has its commands, the rights that it needs, and its JSON.
+//! PostgreSQL.
+//!
+//! ```text
+//! $ export BULKLINK_REDIS_URL=redis://cache.internal BULKLINK_NAMESPACE=prod
+//! $ bulklink-ctl share list
+//! $ bulklink-ctl share resize payments 20
+//! $ bulklink-ctl circuit show
+//! ```
+//!
+//! `bulklink-ctl --help` lists the commands, the variables and the exit codes.
 
 #![forbid(unsafe_code)]
 

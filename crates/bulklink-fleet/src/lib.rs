@@ -1,5 +1,23 @@
 //! One limit for a fleet of processes: the part that does not depend on any store.
 //!
+//! ```
+//! use bulklink_fleet::{Fleet, MemoryStore};
+//! use bulklink_tokio::{Bulkhead, Tokio};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let payments = Bulkhead::builder("payments").parallelism(8).waiting_room(100).build()?;
+//!
+//! // A store for tests. A service has that of `bulklink-redis` or `bulklink-postgres`.
+//! let fleet = Fleet::builder(MemoryStore::new(Tokio), Tokio).namespace("prod").build()?;
+//! let share = fleet.share(&payments).limit(20).connect().await?;
+//!
+//! let receipt = payments.execute(async { "paid" }).await?;
+//! # assert_eq!((receipt, share.status().limit), ("paid", 20));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Each process has an ordinary bulkhead, with a *share* of the limit: a
 //! [ceiling](bulklink::Ceiling) that the store has granted to it. Calls are admitted by their
 //! process alone, and the sum of all shares is never above the limit.

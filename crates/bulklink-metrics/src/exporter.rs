@@ -25,16 +25,14 @@ use crate::walk::{self, Visit};
 /// which they were added here. The metric `bulklink_left_out` counts the others.
 ///
 /// ```
-/// # use bulklink::testing::FakeClock;
-/// # use bulklink::{Bulkhead, Registry};
 /// # #[cfg(feature = "text")]
 /// # {
 /// use bulklink_metrics::{Exporter, Format};
+/// use bulklink_tokio::{Bulkhead, Registry};
 ///
 /// let registry = Registry::new();
 /// let exporter = Exporter::new(&registry);
-/// let builder = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10);
-/// let payments = registry.create(builder)?;
+/// let payments = registry.create(Bulkhead::builder("payments").parallelism(10))?;
 /// let _slot = payments.try_slot()?;
 ///
 /// let text = exporter.render(Format::Prometheus);
@@ -97,14 +95,14 @@ impl Exporter {
     /// Exports a bulkhead that is in no registry.
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// # use bulklink_metrics::Exporter;
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
-    /// let payments = builder.parallelism(10).build()?;
+    /// use bulklink_metrics::Exporter;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// let payments = Bulkhead::builder("payments").parallelism(10).build()?;
     /// let exporter = Exporter::default();
     /// exporter.add(&payments);
     /// assert!(exporter.remove("payments"));
-    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// # Ok::<(), bulklink_tokio::InvalidArgument>(())
     /// ```
     pub fn add(&self, bulkhead: &impl AsRef<Handle>) {
         self.add_source(Source::Bulkhead(bulkhead.as_ref().clone()));

@@ -32,15 +32,15 @@ impl Exporter {
     /// were, as the recorder's does.
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, Registry, testing::FakeClock};
     /// use bulklink_metrics::Exporter;
+    /// use bulklink_tokio::{Bulkhead, Registry};
     /// use metrics_exporter_prometheus::PrometheusBuilder;
     ///
     /// let recorder = PrometheusBuilder::new().build_recorder();
     /// let handle = recorder.handle();
     ///
     /// let registry = Registry::new();
-    /// registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
+    /// registry.create(Bulkhead::builder("payments").parallelism(10))?;
     /// let exporter = Exporter::new(&registry);
     /// metrics::with_local_recorder(&recorder, || exporter.record());
     /// let text = handle.render();

@@ -4,11 +4,11 @@
 //! ```
 //! # #[cfg(feature = "text")]
 //! # {
-//! # use bulklink::testing::FakeClock;
-//! use bulklink::{Bulkhead, Registry};
 //! use bulklink_metrics::{Exporter, Format};
+//! use bulklink_tokio::{Bulkhead, Registry};
 //!
 //! let registry = Registry::new();
+//! let payments = registry.create(Bulkhead::builder("payments").parallelism(10))?;
 //! let exporter = Exporter::new(&registry);
 //!
 //! // The handler of `GET /metrics`:
@@ -18,6 +18,7 @@
 //! };
 //! # assert!(metrics("").1.contains("bulklink_left_out 0"));
 //! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! | feature | output |
@@ -30,8 +31,8 @@
 //!
 //! An exporter reads the figures when it is asked to, and adds no event handler. So an exported
 //! bulkhead keeps its fast path, and a gauge shows the present, not a count. All figures of
-//! one bulkhead are of one moment. [`NAMES`] is the table of all metrics; the repository has it as
-//! a page, `docs/guide/metrics.md`, and in `grafana/` a dashboard and alert rules.
+//! one bulkhead are of one moment. [`NAMES`] is the table of all metrics. The package has a
+//! dashboard and alert rules, in its folder [`grafana`].
 //!
 //! Counters never go back while a bulkhead lives, also where partitions are dropped. A new bulkhead
 //! under the label of one that is gone begins at zero, which Prometheus and OpenTelemetry take as a
@@ -43,6 +44,8 @@
 //! bulkhead, the partitions or the breaker, and `kind`, which is `bulkhead`, `partitions` or
 //! `breaker`. A label of more than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. No
 //! key of partitions is exported.
+//!
+//! [`grafana`]: https://docs.rs/crate/bulklink-metrics/latest/source/grafana/
 
 #![doc(html_root_url = "https://docs.rs/bulklink-metrics/latest")]
 #![forbid(unsafe_code)]

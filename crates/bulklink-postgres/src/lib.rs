@@ -1,8 +1,5 @@
 //! One limit for a fleet of processes, on PostgreSQL (14 or later), where there is no Redis.
 //!
-//! [`PostgresStore`] is the [`LeaseStore`] of a fleet, on tokio. It is as the store on
-//! Redis, but slower: a command takes two round trips, and the server writes it to its disk.
-//!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use bulklink_postgres::{Fleet, PostgresStore};
@@ -17,6 +14,10 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`PostgresStore`] is the [`LeaseStore`] of a fleet, on tokio. It is slower than the store of
+//! [`bulklink-redis`](https://docs.rs/bulklink-redis): a command takes two round trips, and the
+//! server writes it to its disk.
 //!
 //! With the feature `breaker`, [`PostgresStore::circuits`] has circuits that processes share.
 //!

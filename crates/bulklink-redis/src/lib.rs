@@ -1,5 +1,21 @@
 //! One limit for a fleet of processes, on Redis (7.0 or later) or Valkey (7.2 or later).
 //!
+//! ```no_run
+//! # #[cfg(feature = "tokio")]
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use bulklink_redis::{Fleet, RedisStore};
+//! use bulklink_tokio::{Bulkhead, Tokio};
+//!
+//! let store = RedisStore::new("redis://cache.internal")?;
+//! let fleet = Fleet::builder(store, Tokio).namespace("prod").build()?;
+//! let payments = Bulkhead::builder("payments").parallelism(8).waiting_room(100).build()?;
+//! let share = fleet.share(&payments).limit(20).connect().await?;
+//! let slot = payments.slot().await?;
+//! # drop((slot, share));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! [`RedisStore`] is the [`LeaseStore`] of a fleet. It connects on the runtime that polls it: on
 //! tokio by the feature `tokio`, which is on unless it is switched off, on smol by the feature
 //! `smol`. With both, it is tokio wherever a runtime of tokio is entered.

@@ -152,6 +152,11 @@
 #![doc(html_root_url = "https://docs.rs/bulklink-tokio/latest")]
 #![forbid(unsafe_code)]
 
+/// The page of the guide, with an example that is tested here.
+#[cfg(all(doctest, feature = "tracing"))]
+#[doc = include_str!("../../../docs/guide/tracing.md")]
+struct Guide;
+
 mod clock;
 mod driver;
 mod timer;

@@ -6,37 +6,33 @@
 //! in a *slot*, waits for one in the *waiting room*, or gets a [`Rejection`] with the reason.
 //!
 //! This crate works on any executor. A [`runtime`] provides a [`Clock`] and a [`Timer`]. Usually
-//! you depend on an adapter such as `bulklink-tokio` instead, which has this API with the runtime
-//! filled in.
+//! you depend on an adapter such as [`bulklink-tokio`](https://docs.rs/bulklink-tokio) instead,
+//! which has this API with the runtime filled in.
 //!
 //! # Examples
 //!
 //! ```
-//! use bulklink::testing::{Executor, FakeClock};
-//! use bulklink::{Bulkhead, Reason};
+//! use bulklink::{Bulkhead, Reason, StdClock};
 //! use std::time::Duration;
 //!
-//! let clock = FakeClock::new();
-//! let payments = Bulkhead::builder_on(clock.clone(), "payments")
+//! let payments = Bulkhead::builder_on(StdClock, "payments")
 //!     .parallelism(1)
-//!     .waiting_room(1)
+//!     .waiting_room(50)
 //!     .wait_limit(Duration::from_secs(2))
 //!     .build()?;
 //!
 //! let running = payments.try_slot()?;
-//! let mut executor = Executor::new(clock);
-//! let waiting = executor.spawn({
-//!     let payments = payments.clone();
-//!     async move { payments.execute(async { "paid" }).await }
-//! });
-//! executor.run_until_idle();
 //! assert_eq!(payments.try_slot().unwrap_err().reason(), Reason::Saturated);
-//!
 //! drop(running);
-//! executor.run_until_idle();
-//! assert_eq!(waiting.output().unwrap()?, "paid");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//!
+//! // Waits for a slot if necessary, and releases it however the operation ends.
+//! let receipt = payments.blocking_execute(|| "paid")?;
+//! assert_eq!(receipt, "paid");
+//! # Ok::<(), bulklink::Rejection>(())
 //! ```
+//!
+//! This bulkhead is for threads. On a runtime it is built with the adapter's `Bulkhead::builder`,
+//! and a task calls `payments.execute(async { "paid" }).await?`.
 //!
 //! For a bulkhead per tenant, host or account, use [`Partitions`]. For a list of named bulkheads,
 //! to inspect, resize or close them, use a [`Registry`]. A [configuration](config) can be applied
@@ -159,8 +155,8 @@
 //! With the feature `critical-section` instead of `std`, the crate builds without the standard
 //! library and uses the lock of the [`critical-section`](https://docs.rs/critical-section) crate.
 //! The program must provide an implementation of that, a global allocator, a [`Clock`] and a
-//! [`Timer`]. The example `embedded` in the repository has them for embassy. If both features are
-//! enabled, `std` is used; if one crate in a build enables `std`, it is enabled for all.
+//! [`Timer`]. If both features are enabled, `std` is used; if one crate in a build enables `std`,
+//! it is enabled for all.
 //!
 //! The queue allocates under the lock, in chunks as it grows: 4 places at first, and 128 at most.
 //! It keeps what it has allocated. While no call waits, admission and release allocate nothing.
@@ -174,11 +170,6 @@
 extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
-
-/// The page of the guide, with an example that is tested here.
-#[cfg(all(doctest, feature = "tracing"))]
-#[doc = include_str!("../../../docs/guide/tracing.md")]
-struct Guide;
 
 // First, so that a bulkhead's page begins with its methods.
 mod bulkhead;

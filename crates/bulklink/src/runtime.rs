@@ -20,8 +20,11 @@
 //! 6. Name the types for users: `pub type Bulkhead = bulklink::Bulkhead<MyRuntime>`, and likewise
 //!    [`Request`](crate::Request) with the clock's [instant](Clock::Instant).
 //!
-//! An adapter decides nothing about admission. `bulklink-smol` in the repository is a short one,
-//! and `bulklink-tokio` has a driver. All of them run the same tests, `tests/runtimes`.
+//! An adapter decides nothing about admission. [`bulklink-smol`][smol] is a short one, and
+//! [`bulklink-tokio`][tokio] has a driver.
+//!
+//! [smol]: https://docs.rs/crate/bulklink-smol/latest/source/src/
+//! [tokio]: https://docs.rs/crate/bulklink-tokio/latest/source/src/
 //!
 //! ```
 //! use bulklink::runtime::{Clock, Instant, Timer};

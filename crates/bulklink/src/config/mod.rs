@@ -6,7 +6,9 @@
 //!
 //! The structs are plain. With the feature `serde` they are read from TOML, JSON, environment
 //! variables or anything else that serde reads, and with the feature `schema` they have a JSON
-//! schema, which the repository has as `crates/bulklink/config.schema.json`.
+//! schema, which the package has as [`config.schema.json`][schema].
+//!
+//! [schema]: https://docs.rs/crate/bulklink/latest/source/config.schema.json
 //!
 //! ```toml
 //! [bulkheads.payments]
