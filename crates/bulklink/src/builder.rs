@@ -85,8 +85,8 @@ impl<R> Builder<R> {
     /// [Labels](Builder#labels).
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let upstream = Bulkhead::builder_on(FakeClock::new(), "upstream").parallelism(10);
+    /// # use bulklink::{Bulkhead, StdClock};
+    /// let upstream = Bulkhead::builder_on(StdClock, "upstream").parallelism(10);
     /// let payments = upstream.clone().label("payments").build()?;
     /// let reports = upstream.label("reports").parallelism(2).build()?;
     /// assert_eq!((payments.label(), payments.limits().capacity), ("payments", 10));

@@ -37,8 +37,8 @@ use crate::gate::shared::{Shared, hint};
 /// than it allows, admissions and rejections take the lock.
 ///
 /// ```
-/// # use bulklink::{Bulkhead, testing::FakeClock};
-/// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+/// # use bulklink::{Bulkhead, StdClock};
+/// let builder = Bulkhead::builder_on(StdClock, "payments");
 /// let payments = builder.parallelism(100).build()?;
 /// let adaptive = payments.handle().ceiling("adaptive");
 /// adaptive.set(1);

@@ -36,8 +36,8 @@ impl Handle {
     /// that ever waited at the same time: some microseconds for a thousand.
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// # use bulklink::{Bulkhead, StdClock};
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
     /// let payments = builder.parallelism(10).build()?;
     /// let before = payments.status();
     /// drop(payments.try_slot()?);
@@ -69,8 +69,8 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// # use bulklink::{Bulkhead, StdClock};
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
     /// let payments = builder.parallelism(10).build()?;
     /// assert_eq!(payments.resize(20)?.previous, 10);
     /// let error = payments.resize(0).unwrap_err();
@@ -125,9 +125,9 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, Limits, testing::FakeClock};
+    /// # use bulklink::{Bulkhead, Limits, StdClock};
     /// # use std::time::Duration;
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
     /// let payments = builder.parallelism(10).build()?;
     /// let answer = payments.reconfigure(payments.limits().with_waiting_room(50))?;
     /// assert_eq!((answer.previous.waiting_room, answer.limits.waiting_room), (0, 50));
@@ -190,8 +190,8 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// # use bulklink::{Bulkhead, StdClock};
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
     /// let payments = builder.parallelism(10).build()?;
     /// assert!(payments.pause());
     /// let rejection = payments.try_slot().unwrap_err();
@@ -347,11 +347,11 @@ impl Handle {
     /// nothing more. Where one is called for rejections, every rejection takes the lock.
     ///
     /// ```
-    /// use bulklink::testing::FakeClock;
+    /// use bulklink::StdClock;
     /// use bulklink::{Bulkhead, EventFilter};
     /// use std::sync::mpsc;
     ///
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
     /// let payments = builder.parallelism(1).build()?;
     /// let (log, logged) = mpsc::channel();
     /// let id = payments.handle().add_event_handler(EventFilter::REJECTIONS, move |event| {

@@ -28,7 +28,7 @@
 //! // Waits for a slot if necessary, and releases it however the operation ends.
 //! let receipt = payments.blocking_execute(|| "paid")?;
 //! assert_eq!(receipt, "paid");
-//! # Ok::<(), bulklink::Rejection>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! This bulkhead is for threads. On a runtime it is built with the adapter's `Bulkhead::builder`,

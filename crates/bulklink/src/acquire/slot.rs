@@ -47,9 +47,9 @@ impl<'a> Slot<'a> {
     /// slot.
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// # use bulklink::{Bulkhead, Request};
-    /// let reports = Bulkhead::builder_on(FakeClock::new(), "reports").capacity(8).build()?;
+    /// let reports = Bulkhead::builder_on(StdClock, "reports").capacity(8).build()?;
     /// let mut slot = reports.with(Request::new().cost(5)).try_slot()?;
     /// let part = slot.split(2).expect("it has more");
     /// assert_eq!((slot.cost(), part.cost()), (3, 2));
@@ -72,9 +72,9 @@ impl<'a> Slot<'a> {
     /// nothing has changed.
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// # use bulklink::Bulkhead;
-    /// let reports = Bulkhead::builder_on(FakeClock::new(), "reports").capacity(8).build()?;
+    /// let reports = Bulkhead::builder_on(StdClock, "reports").capacity(8).build()?;
     /// let mut slot = reports.try_slot()?;
     /// slot.merge(reports.try_slot()?).expect("of the same bulkhead");
     /// assert_eq!((slot.cost(), reports.status().in_flight), (2, 1));
@@ -119,9 +119,9 @@ impl<'a> Slot<'a> {
     /// measured, and says nothing to [estimates](crate::Handle::estimated_wait) of waits.
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// # use bulklink::Bulkhead;
-    /// let reports = Bulkhead::builder_on(FakeClock::new(), "reports").capacity(8).build()?;
+    /// let reports = Bulkhead::builder_on(StdClock, "reports").capacity(8).build()?;
     /// reports.try_slot()?.abandon();
     /// let totals = reports.status().totals;
     /// assert_eq!((totals.admitted, totals.abandoned, totals.finished), (1, 1, 0));

@@ -63,8 +63,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// # use bulklink::{Bulkhead, StdClock};
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
     /// let payments = builder.parallelism(10).waiting_room(50).build()?;
     /// let worker = std::thread::spawn({
     ///     let payments = payments.clone();

@@ -42,8 +42,8 @@ impl Status {
     /// events that are too frequent.
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, FindingCode, Severity, testing::FakeClock};
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// # use bulklink::{Bulkhead, FindingCode, Severity, StdClock};
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
     /// let payments = builder.parallelism(1).build()?;
     /// let _running = payments.try_slot()?;
     /// let report = payments.status().capacity_report();

@@ -85,8 +85,8 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Limits, Partitions, testing::FakeClock};
-    /// let tenants: Partitions<String, _> = Partitions::builder_on(FakeClock::new(), "tenants")
+    /// # use bulklink::{Limits, Partitions, StdClock};
+    /// let tenants: Partitions<String, _> = Partitions::builder_on(StdClock, "tenants")
     ///     .parallelism(2)
     ///     .max_partitions(10)
     ///     .limits_for(|tenant: &String, limits: Limits| match tenant.as_str() {

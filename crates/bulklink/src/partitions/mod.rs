@@ -55,10 +55,10 @@ use inner::Inner;
 /// Status, errors, events and debug output show the label, and never a key.
 ///
 /// ```
-/// use bulklink::testing::FakeClock;
+/// use bulklink::StdClock;
 /// use bulklink::{Partitions, Reason};
 ///
-/// let tenants: Partitions<String, _> = Partitions::builder_on(FakeClock::new(), "tenants")
+/// let tenants: Partitions<String, _> = Partitions::builder_on(StdClock, "tenants")
 ///     .parallelism(1)
 ///     .max_partitions(2)
 ///     .build()?;

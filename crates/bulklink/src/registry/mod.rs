@@ -136,10 +136,10 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// # use bulklink::{Bulkhead, Registry};
     /// let registry = Registry::new();
-    /// let upstream = Bulkhead::builder_on(FakeClock::new(), "upstream").parallelism(10);
+    /// let upstream = Bulkhead::builder_on(StdClock, "upstream").parallelism(10);
     /// let payments = registry.get_or_create("payments", &upstream)?;
     /// let _slot = payments.try_slot()?;
     /// assert_eq!(registry.get_or_create("payments", &upstream)?.status().in_flight, 1);
@@ -182,11 +182,11 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// # use bulklink::{Bulkhead, Registry};
     /// let registry = Registry::new();
-    /// registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
-    /// let payments = registry.bulkhead::<FakeClock>("payments")?;
+    /// registry.create(Bulkhead::builder_on(StdClock, "payments").parallelism(10))?;
+    /// let payments = registry.bulkhead::<StdClock>("payments")?;
     /// let _slot = payments.try_slot()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -240,10 +240,10 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// # use bulklink::{Bulkhead, Registry};
     /// let registry = Registry::new();
-    /// let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let builder = Bulkhead::builder_on(StdClock, "payments");
     /// let payments = builder.parallelism(10).build()?;
     /// registry.add(&payments)?;
     /// let error = registry.resize_all([("payments", 20), ("report", 5)]).unwrap_err();
@@ -273,11 +273,11 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// # use bulklink::{Bulkhead, Limits, Partitions, Registry};
     /// let registry = Registry::new();
-    /// registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
-    /// let tenants = Partitions::<String, _>::builder_on(FakeClock::new(), "tenants");
+    /// registry.create(Bulkhead::builder_on(StdClock, "payments").parallelism(10))?;
+    /// let tenants = Partitions::<String, _>::builder_on(StdClock, "tenants");
     /// registry.create_partitions(tenants.parallelism(1).max_partitions(100))?;
     /// let limits = [("payments", Limits::new(20)), ("tenants", Limits::new(0))];
     /// let error = registry.reconfigure_all(limits).unwrap_err();

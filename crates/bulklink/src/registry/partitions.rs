@@ -21,11 +21,11 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// # use bulklink::{Bulkhead, Partitions, Registry};
     /// let registry = Registry::new();
-    /// registry.create(Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(10))?;
-    /// let tenants = Partitions::<String, _>::builder_on(FakeClock::new(), "tenants");
+    /// registry.create(Bulkhead::builder_on(StdClock, "payments").parallelism(10))?;
+    /// let tenants = Partitions::<String, _>::builder_on(StdClock, "tenants");
     /// let tenants = registry.create_partitions(tenants.parallelism(1).max_partitions(100))?;
     /// let _running = tenants.key("ann").try_slot()?;
     /// for partitions in registry.partition_handles() {
@@ -74,12 +74,12 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// # use bulklink::{Partitions, Registry, partitions::RandomState};
     /// let registry = Registry::new();
-    /// let tenants = Partitions::<String, _>::builder_on(FakeClock::new(), "tenants");
+    /// let tenants = Partitions::<String, _>::builder_on(StdClock, "tenants");
     /// registry.create_partitions(tenants.parallelism(1).max_partitions(100))?;
-    /// let tenants = registry.partitions::<String, FakeClock, RandomState>("tenants")?;
+    /// let tenants = registry.partitions::<String, StdClock, RandomState>("tenants")?;
     /// let _slot = tenants.key("ann").try_slot()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -19,11 +19,11 @@ use crate::Clock;
 /// it may be an instant of tokio or of the standard library.
 ///
 /// ```
-/// use bulklink::testing::FakeClock;
+/// use bulklink::StdClock;
 /// use bulklink::{Bulkhead, Reason, Request};
 /// use std::time::Duration;
 ///
-/// let builder = Bulkhead::builder_on(FakeClock::new(), "reports");
+/// let builder = Bulkhead::builder_on(StdClock, "reports");
 /// let reports = builder.capacity(10).waiting_room(5).build()?;
 /// let large = reports.with(Request::new().cost(8)).try_slot()?;
 /// let too_much = Request::new().cost(3).within(Duration::from_millis(250));

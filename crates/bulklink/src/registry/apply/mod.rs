@@ -55,7 +55,7 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::StdClock;
     /// use bulklink::Registry;
     /// use bulklink::config::Config;
     ///
@@ -63,13 +63,13 @@ impl Registry {
     /// let mut config = Config::default();
     /// config.bulkheads.entry("payments".into()).or_default().parallelism = Some(10);
     /// config.bulkheads.entry("reports".into()).or_default().parallelism = Some(2);
-    /// registry.apply(&config, &FakeClock::new())?;
-    /// let payments = registry.bulkhead::<FakeClock>("payments")?;
+    /// registry.apply(&config, &StdClock)?;
+    /// let payments = registry.bulkhead::<StdClock>("payments")?;
     /// let _running = payments.try_slot()?;
     ///
     /// config.bulkheads.remove("reports");
     /// config.bulkheads.get_mut("payments").unwrap().parallelism = Some(20);
-    /// let applied = registry.apply(&config, &FakeClock::new())?;
+    /// let applied = registry.apply(&config, &StdClock)?;
     /// assert_eq!(applied.to_string(), "payments: parallelism 10 -> 20\nreports: removed");
     /// assert_eq!(payments.status().free(), 19);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
