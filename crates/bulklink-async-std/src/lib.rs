@@ -8,24 +8,6 @@
 //!
 //! </div>
 //!
-//! # Which method do I want?
-//!
-//! | the call | method of [`Bulkhead`] |
-//! | --- | --- |
-//! | runs a future in a slot | [`execute`](bulklink::Bulkhead::execute) |
-//! | runs a future that returns a `Result` | [`execute_fallible`](bulklink::Bulkhead::execute_fallible) |
-//! | is spawned, or is the future of a service | [`owned`](bulklink::Bulkhead::owned)`().execute(…)` |
-//! | holds a slot as a guard | [`slot`](bulklink::Bulkhead::slot) |
-//! | holds a slot beyond its borrow, as through a response's body | [`owned`](bulklink::Bulkhead::owned)`().slot()` |
-//! | does not wait | [`try_slot`](bulklink::Bulkhead::try_slot), and [`Request::now`](bulklink::Request::now) |
-//! | runs in the background, and returns a handle immediately | [`submit`](bulklink::Bulkhead::submit), [`submit_blocking`](bulklink::Bulkhead::submit_blocking) |
-//! | blocks its thread | [`blocking_execute`](bulklink::Bulkhead::blocking_execute), [`blocking_slot`](bulklink::Bulkhead::blocking_slot) |
-//! | has a cost, a limit or a deadline of its own | [`within`](bulklink::Bulkhead::within), [`with`](bulklink::Bulkhead::with) and a [`Request`] |
-//!
-//! A bulkhead for each tenant, host or account is in [`Partitions`], whose
-//! [`key`](bulklink::Partitions::key) has all these methods; named bulkheads are in a
-//! [`Registry`], and one in a `static` is a [`StaticBulkhead`].
-//!
 //! ```
 //! use bulklink_async_std::{Bulkhead, Rejection};
 //! use std::time::Duration;
@@ -45,6 +27,36 @@
 //! # }
 //! ```
 //!
+//! # Which method do I want?
+//!
+//! | the call | method of [`Bulkhead`] |
+//! | --- | --- |
+//! | runs a future in a slot | [`execute`] |
+//! | runs a future that returns a `Result` | [`execute_fallible`] |
+//! | is spawned, or is the future of a service | [`owned`]`().execute(…)` |
+//! | holds a slot as a guard | [`slot`] |
+//! | holds a slot beyond its borrow, as through a body | [`owned`]`().slot()` |
+//! | does not wait | [`try_slot`], and [`Request::now`](bulklink::Request::now) |
+//! | runs in the background, with a handle | [`submit`], [`submit_blocking`] |
+//! | blocks its thread | [`blocking_execute`], [`blocking_slot`] |
+//! | has a cost, a limit or a deadline of its own | [`within`], [`with`] and a [`Request`] |
+//!
+//! [`execute`]: bulklink::Bulkhead::execute
+//! [`execute_fallible`]: bulklink::Bulkhead::execute_fallible
+//! [`owned`]: bulklink::Bulkhead::owned
+//! [`slot`]: bulklink::Bulkhead::slot
+//! [`try_slot`]: bulklink::Bulkhead::try_slot
+//! [`submit`]: bulklink::Bulkhead::submit
+//! [`submit_blocking`]: bulklink::Bulkhead::submit_blocking
+//! [`blocking_execute`]: bulklink::Bulkhead::blocking_execute
+//! [`blocking_slot`]: bulklink::Bulkhead::blocking_slot
+//! [`within`]: bulklink::Bulkhead::within
+//! [`with`]: bulklink::Bulkhead::with
+//!
+//! A bulkhead for each tenant, host or account is in [`Partitions`]: its
+//! [`key`](bulklink::Partitions::key) has all these methods; named bulkheads are in a
+//! [`Registry`], and one in a `static` is a [`StaticBulkhead`].
+//!
 //! # Executors
 //!
 //! A process has one async-std. Its timers work everywhere, driven by a thread of their own if no
@@ -55,8 +67,8 @@
 //!
 //! # Threads
 //!
-//! Code that blocks its thread uses the same bulkhead, by the methods whose names begin with
-//! `blocking_`, such as [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in
+//! Code that blocks its thread uses the same bulkhead, by the methods named `blocking_…`, such as
+//! [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in
 //! [`async_std::task::spawn_blocking`][pool].
 //!
 //! ```
@@ -148,7 +160,7 @@ pub type Bulkhead = bulklink::Bulkhead<AsyncStd>;
 /// ```
 pub type StaticBulkhead = bulklink::StaticBulkhead<AsyncStd>;
 
-/// A [`bulklink::Request`] whose deadlines are those of the standard library.
+/// A [`bulklink::Request`] with deadlines of the standard library.
 ///
 /// ```
 /// use bulklink_async_std::{Bulkhead, Request};

@@ -1,5 +1,5 @@
-//! The calls that a gate itself keeps no account of: those with a deadline, those whose hold is
-//! measured, and those that do not collect their slot.
+//! The calls that a gate itself keeps no account of: those with a deadline, those with a hold that
+//! is measured, and those that do not collect their slot.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -75,7 +75,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// The deadline of a ticket whose wait has none, where slots are [taken
+    /// The deadline of a ticket that waits without one, where slots are [taken
     /// back](Calls::collect_limit): so each ticket can [rely](Gate::rely) on the driver that
     /// advances the gate. It never comes.
     pub const NO_DEADLINE: Instant = Instant::from_nanos(u64::MAX - 1);
@@ -206,7 +206,7 @@ impl Calls {
     /// Their tickets are rejected as [`Uncollected`](Reason::Uncollected). Returns their number.
     /// [`advance`](Calls::advance) must follow.
     ///
-    /// It needs no [limit](Calls::collect_limit). A slot whose wait was not
+    /// It needs no [limit](Calls::collect_limit). A slot of a wait that was not
     /// [measured](Gate::measure_waits) is never old enough.
     pub fn take_back<W>(&mut self, gate: &mut Gate<W>, least_age: Duration, now: Instant) -> usize {
         let mut found = gate.uncollected();
@@ -331,7 +331,7 @@ impl Calls {
         grant
     }
 
-    /// Takes the end of an operation into account, whose units may stay in use.
+    /// Takes the end of an operation into account. Its units may stay in use.
     fn finish(&mut self, grant: Grant, now: Instant) -> Grant {
         let Some(place) = grant.place() else { return grant };
         if self.measures_holds {
@@ -346,7 +346,7 @@ impl Calls {
         self.vacate(place)
     }
 
-    /// Returns the grant to [abandon](Gate::abandon), of a call whose operation never begins.
+    /// Returns the grant to [abandon](Gate::abandon), of a call that never begins its operation.
     pub fn abandon(&mut self, grant: Grant, now: Instant) -> Grant {
         let Some(place) = grant.place() else { return grant };
         let grant = self.vacate(place);
@@ -444,8 +444,8 @@ impl Calls {
         self.lengths.share(counts);
     }
 
-    /// Adds what a gate does not know to its snapshot: the reserve, the holds, and how many calls
-    /// ended late or did not collect their slot.
+    /// Adds to a gate's snapshot the figures that it does not know: the reserve, the holds, and how
+    /// many calls ended late or did not collect their slot.
     pub fn complete(&self, snapshot: &mut Snapshot) {
         snapshot.holds = self.holds;
         snapshot.held = self.held;

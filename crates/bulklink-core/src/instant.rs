@@ -11,8 +11,8 @@ use core::time::Duration;
 pub struct Instant(u64);
 
 impl Instant {
-    /// The earliest instant. An input at this time stands for one whose time is not known: by it,
-    /// no wait expires, and no [use](crate::Calls::note_use) is counted from it on.
+    /// The earliest instant. An input at this time stands for one at an unknown time: by it, no
+    /// wait expires, and no [use](crate::Calls::note_use) is counted from it on.
     pub const EPOCH: Instant = Instant(0);
 
     /// The latest instant. As a deadline it means none.

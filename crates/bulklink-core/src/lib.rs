@@ -197,8 +197,8 @@ pub mod plumbing {
         gate.waiting_since()
     }
 
-    /// Decides on a request as [`Gate::enter`] does. A request that is queued leaves what it brings
-    /// with its ticket.
+    /// Decides on a request as [`Gate::enter`] does. A request that is queued leaves its data with
+    /// its ticket.
     ///
     /// # Errors
     ///
@@ -270,8 +270,8 @@ pub mod plumbing {
         gate.take_wakes()
     }
 
-    /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): what was split
-    /// or merged is not [completed](crate::Calls::complete).
+    /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): slots that were
+    /// split or merged are not [completed](crate::Calls::complete).
     #[must_use]
     pub fn totals<W>(gate: &Gate<W>) -> Totals {
         gate.totals()

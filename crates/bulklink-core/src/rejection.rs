@@ -89,7 +89,7 @@ pub struct Rejection {
     /// For `Expired`, how much longer than its limit the request waited; for `Uncollected`, how
     /// long it waited. [Packed](pack), because a node of the queue has no more room.
     pub(crate) waited: u32,
-    /// How long before the end of its call the wait ended. The flag says that the gate was paused.
+    /// How long before the end of its call the wait ended. The flag is set if the gate was paused.
     pub(crate) kept: Coarse,
 }
 

@@ -21,7 +21,7 @@ pub struct Request {
     /// `u32::MAX` means that many units or more: no gate has room for either.
     pub(crate) cost: u32,
     pub(crate) patience: Patience,
-    /// The request's own reserve, if it has one. The flag says that `until` is the deadline of the
+    /// The request's own reserve, if it has one. The flag is set if `until` is the deadline of the
     /// whole call.
     leaving: Coarse,
 }
@@ -160,8 +160,8 @@ impl Request {
         self.cost == 1 && !self.has_deadline()
     }
 
-    /// Returns whether the request could wait and then expire. `limited` says whether the gate has
-    /// a wait limit, or lets requests fetch.
+    /// Returns whether the request could wait and then expire. `limited` is whether the gate has a
+    /// wait limit, or lets requests fetch.
     #[inline]
     #[must_use]
     pub const fn may_be_late(&self, limited: bool) -> bool {
@@ -205,8 +205,8 @@ impl Request {
         if self.has_call_deadline() { Some(self.until) } else { None }
     }
 
-    /// Returns the same request, whose wait ends at this instant at the latest. Nothing depends on
-    /// the whole call any more.
+    /// Returns the same request with a wait that ends at this instant at the latest. Nothing
+    /// depends on the whole call any more.
     pub(crate) fn ending(self, wait_end: Instant) -> Self {
         Request { until: self.until.min(wait_end), ..self }
     }

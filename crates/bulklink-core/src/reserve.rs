@@ -133,7 +133,7 @@ impl ReserveState {
     pub(crate) fn learn(&mut self, call: &Call, now: Instant) -> bool {
         let is_late = now >= call.end;
         let (budget, hold, present) = (call.end.nanos_since(call.entered), call.hold_nanos(now), self.nanos());
-        // A longer hold says nothing about the wait, which may always take the rest. To a call with
+        // A longer hold means nothing for the wait, which may always take the rest. To a call with
         // much more time, neither the reserve nor its hold makes a difference.
         let says_something = hold < share(budget, MOST_KEPT) && hold.max(present) >= least_kept(budget);
         if self.is_learnt() && call.by_gate && says_something {
@@ -164,7 +164,7 @@ impl ReserveState {
     /// Learns from a call that was rejected `at` a time so that its operation would have had time,
     /// and collects that at `now`, when so many calls had been `admitted`: if others without a
     /// deadline leave no slot to such calls, none of these teaches. Where none is admitted, as
-    /// during a pause, rejections say nothing.
+    /// during a pause, rejections mean nothing.
     pub(crate) fn note_rejected(&mut self, call: &Call, at: Instant, now: Instant, admitted: u64) {
         let present = self.nanos();
         // Else it was not the reserve that ended the wait.

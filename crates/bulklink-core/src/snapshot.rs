@@ -66,7 +66,7 @@ pub struct Snapshot {
     pub ended_late: u64,
     /// See [`reserve`](Snapshot::reserve).
     pub(crate) reserve_nanos: u64,
-    /// Operations that ended and whose hold was [measured](crate::Calls::measure_holds).
+    /// Operations that ended with a hold that was [measured](crate::Calls::measure_holds).
     pub holds: u64,
     /// See [`cumulative_hold`](Snapshot::cumulative_hold).
     pub(crate) held: Sum,

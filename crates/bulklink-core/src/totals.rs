@@ -92,8 +92,8 @@ totals! {
     admitted_units,
     /// Units of the requests admitted from the queue.
     admitted_from_queue_units,
-    /// Requests that were cancelled, or whose slot was taken back, after admission and before their
-    /// operation began.
+    /// Requests that were cancelled, or lost their slot, after admission and before their operation
+    /// began.
     abandoned,
     /// Units of the requests abandoned.
     abandoned_units,

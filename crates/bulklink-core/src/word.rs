@@ -102,7 +102,7 @@ impl Word {
     /// The word on which nothing succeeds: the gate must be asked for everything.
     pub const GATE: Word = Word(HELD);
 
-    /// The same, of a gate whose [`Calls`](crate::Calls) need the time of every input.
+    /// The same, of a gate with [`Calls`](crate::Calls) that need the time of every input.
     pub const TIMED_GATE: Word = Word(HELD | TIMED);
 
     /// The largest capacity that a word can hold.
@@ -154,7 +154,7 @@ impl Word {
     pub const RELEASE: u64 = ONE_OFFERED - 1;
 
     /// Returns whether adding [`RELEASE`](Word::RELEASE) to this word has ended the operation. If
-    /// not, the gate must be told.
+    /// not, the gate must be notified.
     ///
     /// Must not be asked about a [recorded](Grant::is_recorded) grant. The gate has made sure that
     /// every other live grant of a published word is of one unit. The addition does no harm to a

@@ -1,4 +1,4 @@
-//! Why there is no answer, and the exit code that says so.
+//! The reason for a missing answer, and its exit code.
 
 use std::fmt;
 
@@ -81,7 +81,7 @@ pub(crate) fn explained(error: &StoreError) -> String {
     }
 }
 
-/// The remedy for a refusal, or its cause. Codes of Redis are words that say it.
+/// The remedy for a refusal, or its cause. Codes of Redis are words that describe it.
 fn meaning(code: &str) -> Option<&'static str> {
     Some(match code {
         "28P01" | "28000" => "the user or the password is wrong",

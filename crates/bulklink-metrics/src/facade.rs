@@ -25,9 +25,9 @@ impl Exporter {
     /// and so are `bulklink_busy_unit_seconds_total` and `bulklink_offered_unit_seconds_total`. In
     /// Prometheus, `rate` and `histogram_quantile` work on them as on a histogram.
     ///
-    /// A recorder cannot be told to forget a series. When a bulkhead is gone, its gauges are set to
-    /// zero once, except for the sums, and its counters stay as they are; the gauge of a limit or a
-    /// ceiling that was lifted is set to zero too. If one with the same label is created later, its
+    /// A recorder cannot forget a series. When a bulkhead is gone, its gauges are set to zero once,
+    /// except for the sums, and its counters stay as they are; the gauge of a limit or a ceiling
+    /// that was lifted is set to zero too. If one with the same label is created later, its
     /// counters go on from there. So the memory of the exporter grows with the labels that ever
     /// were, as the recorder's does.
     ///

@@ -23,7 +23,7 @@
 //!
 //! | feature | output |
 //! | --- | --- |
-//! | `text`, on by default | [`Exporter::render`]: the text that Prometheus scrapes, also as OpenMetrics |
+//! | `text`, on by default | [`Exporter::render`]: the text for Prometheus, also as OpenMetrics |
 //! | `metrics` | `Exporter::record`, for the recorder of the `metrics` facade |
 //! | `opentelemetry` | `Exporter::observe_with`, which creates observable instruments on a meter |
 //!

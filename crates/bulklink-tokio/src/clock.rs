@@ -14,7 +14,7 @@ use crate::Tokio;
 const ANCHOR: Instant = Instant::from_nanos(1 << 62);
 
 /// A fixed instant for the whole process. All conversions use it, because one bulkhead may be used
-/// on many runtimes, whose paused clocks may lag or lead.
+/// on many runtimes, and their paused clocks may lag or lead.
 fn anchor() -> tokio::time::Instant {
     static ANCHOR: OnceLock<std::time::Instant> = OnceLock::new();
     tokio::time::Instant::from_std(*ANCHOR.get_or_init(std::time::Instant::now))
@@ -35,7 +35,7 @@ impl Clock for Tokio {
     }
 
     /// Counts in tokio's budget, which gives a task 128 units each time it is polled: one unit for
-    /// each operation, but at most half of the budget and at most what is left.
+    /// each operation, but at most half of the budget and at most the rest of it.
     #[inline]
     fn cooperate<T>(
         &self,

@@ -1,23 +1,5 @@
 //! [Bulklink](bulklink) on tokio: its clock, its timers and its tasks.
 //!
-//! # Which method do I want?
-//!
-//! | the call | method of [`Bulkhead`] |
-//! | --- | --- |
-//! | runs a future in a slot | [`execute`](bulklink::Bulkhead::execute) |
-//! | runs a future that returns a `Result` | [`execute_fallible`](bulklink::Bulkhead::execute_fallible) |
-//! | is spawned, or is the future of a service | [`owned`](bulklink::Bulkhead::owned)`().execute(…)` |
-//! | holds a slot as a guard | [`slot`](bulklink::Bulkhead::slot) |
-//! | holds a slot beyond its borrow, as through a response's body | [`owned`](bulklink::Bulkhead::owned)`().slot()` |
-//! | does not wait | [`try_slot`](bulklink::Bulkhead::try_slot), and [`Request::now`](bulklink::Request::now) |
-//! | runs in the background, and returns a handle immediately | [`submit`](bulklink::Bulkhead::submit), [`submit_blocking`](bulklink::Bulkhead::submit_blocking) |
-//! | blocks its thread | [`blocking_execute`](bulklink::Bulkhead::blocking_execute), [`blocking_slot`](bulklink::Bulkhead::blocking_slot) |
-//! | has a cost, a limit or a deadline of its own | [`within`](bulklink::Bulkhead::within), [`with`](bulklink::Bulkhead::with) and a [`Request`] |
-//!
-//! A bulkhead for each tenant, host or account is in [`Partitions`], whose
-//! [`key`](bulklink::Partitions::key) has all these methods; named bulkheads are in a
-//! [`Registry`], and one in a `static` is a [`StaticBulkhead`].
-//!
 //! ```
 //! use bulklink_tokio::{Bulkhead, Rejection};
 //! use std::time::Duration;
@@ -35,6 +17,36 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Which method do I want?
+//!
+//! | the call | method of [`Bulkhead`] |
+//! | --- | --- |
+//! | runs a future in a slot | [`execute`] |
+//! | runs a future that returns a `Result` | [`execute_fallible`] |
+//! | is spawned, or is the future of a service | [`owned`]`().execute(…)` |
+//! | holds a slot as a guard | [`slot`] |
+//! | holds a slot beyond its borrow, as through a body | [`owned`]`().slot()` |
+//! | does not wait | [`try_slot`], and [`Request::now`](bulklink::Request::now) |
+//! | runs in the background, with a handle | [`submit`], [`submit_blocking`] |
+//! | blocks its thread | [`blocking_execute`], [`blocking_slot`] |
+//! | has a cost, a limit or a deadline of its own | [`within`], [`with`] and a [`Request`] |
+//!
+//! [`execute`]: bulklink::Bulkhead::execute
+//! [`execute_fallible`]: bulklink::Bulkhead::execute_fallible
+//! [`owned`]: bulklink::Bulkhead::owned
+//! [`slot`]: bulklink::Bulkhead::slot
+//! [`try_slot`]: bulklink::Bulkhead::try_slot
+//! [`submit`]: bulklink::Bulkhead::submit
+//! [`submit_blocking`]: bulklink::Bulkhead::submit_blocking
+//! [`blocking_execute`]: bulklink::Bulkhead::blocking_execute
+//! [`blocking_slot`]: bulklink::Bulkhead::blocking_slot
+//! [`within`]: bulklink::Bulkhead::within
+//! [`with`]: bulklink::Bulkhead::with
+//!
+//! A bulkhead for each tenant, host or account is in [`Partitions`]: its
+//! [`key`](bulklink::Partitions::key) has all these methods; named bulkheads are in a
+//! [`Registry`], and one in a `static` is a [`StaticBulkhead`].
 //!
 //! # Time
 //!
@@ -91,8 +103,8 @@
 //!
 //! # Threads
 //!
-//! Code that blocks its thread uses the same bulkhead, by the methods whose names begin with
-//! `blocking_`, such as [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in
+//! Code that blocks its thread uses the same bulkhead, by the methods named `blocking_…`, such as
+//! [`blocking_execute`](bulklink::Bulkhead::blocking_execute): for example in
 //! [`spawn_blocking`](https://docs.rs/tokio/1/tokio/task/fn.spawn_blocking.html).
 //!
 //! ```
@@ -133,7 +145,7 @@
 //! # Panics
 //!
 //! A call with a limit needs a timer. Outside of a runtime, and on one built without `enable_time`,
-//! every call with a limit that asks the gate panics with a message that says so, even if there is
+//! every call with a limit that asks the gate panics with a message about it, even if there is
 //! room; [`submit`](bulklink::Bulkhead::submit) and its variants return [`SubmitError::NoTimer`].
 //! Nothing is counted then. On a new bulkhead the first call asks the gate, so the mistake shows at
 //! the first request. Once a call has been admitted, a call that takes a free slot by the fast path
@@ -223,7 +235,7 @@ pub type Bulkhead = bulklink::Bulkhead<Tokio>;
 /// ```
 pub type StaticBulkhead = bulklink::StaticBulkhead<Tokio>;
 
-/// A [`bulklink::Request`] whose deadlines are tokio's; those of `std` are converted.
+/// A [`bulklink::Request`] with deadlines of tokio; those of `std` are converted.
 ///
 /// ```
 /// use bulklink_tokio::{Bulkhead, Request};

@@ -74,8 +74,8 @@ fn home<R: Runtime<Sleep = TokioSleep>>() -> Result<Option<DriverHome<R>>, Timer
     Ok(Some(DriverHome::new(number(id), |_, driver| spawn(driver))))
 }
 
-/// Returns whether the runtime has timers. Tokio says so only by a panic when a timer is made, so
-/// each thread remembers the answer for the last runtime.
+/// Returns whether the runtime has timers. Tokio reports this only by a panic when a timer is made,
+/// so each thread remembers the answer for the last runtime.
 fn has_time(id: Id) -> bool {
     thread_local!(static LAST: Cell<Option<(Id, bool)>> = const { Cell::new(None) });
     match LAST.get() {
@@ -99,7 +99,7 @@ fn number(id: Id) -> NonZeroU64 {
     NonZeroU64::new(mixed.finish()).unwrap_or(NonZeroU64::MAX)
 }
 
-/// A hasher that tells any two single numbers apart: rotating, adding, and multiplying by an odd
+/// A hasher without collisions of single numbers: rotating, adding, and multiplying by an odd
 /// number can all be undone.
 struct Mixed(u64);
 

@@ -1,4 +1,4 @@
-//! Bulkheads on tokio whose clock is the processor's counter. The types are those of the crate
+//! Bulkheads on tokio with the processor's counter as their clock. The types are those of the crate
 //! root; use them where many calls wait. They save 16 ns a reading of the clock, and 43 ns a
 //! measured cycle of waiting.
 //!
@@ -26,8 +26,8 @@
 //!
 //! They have no task in the background: each call that waits with a limit has its own timer.
 //!
-//! [`bulklink::Tsc`] says how exact the clock is, and where it works. Time that tokio pauses or
-//! advances does not move it: test limits with the bulkheads of the crate root.
+//! [`bulklink::Tsc`] describes how exact the clock is, and where it works. Time that tokio pauses
+//! or advances does not move it: test limits with the bulkheads of the crate root.
 
 use crate::Tokio;
 

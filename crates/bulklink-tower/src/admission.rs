@@ -37,7 +37,7 @@ pub(crate) struct Ask<R: Runtime> {
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     at: Instant,
-    /// The type of the runtime, on whose clock this is.
+    /// The type of the runtime, on the clock of which this is.
     runtime: TypeId,
 }
 
@@ -67,8 +67,8 @@ trait Entrance<Q, R: Runtime>: Send + Sync {
     fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration>;
 }
 
-/// Adds to the call for a slot what it reads in the request, or returns `None` for a request that
-/// is exempt.
+/// Adds the values from the request to the call for a slot, or returns `None` for a request that is
+/// exempt.
 type Rule<Q, R> = dyn Fn(&Q, Request<<R as Clock>::Instant>) -> Option<Request<<R as Clock>::Instant>> + Send + Sync;
 
 struct Whole<R: Runtime> {

@@ -69,8 +69,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// When the bulkhead is closed, the listener accepts nothing more and gives back the slot for the
 /// next connection; open connections go on. [`accept`](LimitedListener::accept) then fails, and
-/// `axum::serve`, whose listeners cannot fail, waits for its graceful shutdown. The kernel fills
-/// its backlog until the listener is dropped, so shut the server down as well.
+/// `axum::serve` has no listeners that can fail, so it waits for its graceful shutdown. The kernel
+/// fills its backlog until the listener is dropped, so shut the server down as well.
 ///
 /// # Addresses
 ///
@@ -134,7 +134,7 @@ struct Slots<R: Runtime> {
 }
 
 impl<L, R: Runtime> LimitedListener<L, R> {
-    /// Makes a listener whose connections hold slots of the bulkhead.
+    /// Makes a listener of connections that hold slots of the bulkhead.
     pub fn new(listener: L, bulkhead: &Bulkhead<R>) -> Self {
         LimitedListener { listener, slots: Slots::new(bulkhead) }
     }

@@ -25,13 +25,18 @@
 //!
 //! # Which layer do I want?
 //!
-//! | the service | the layer |
+//! | the service | the layer, a [`BulkheadLayer`] but for the last |
 //! | --- | --- |
-//! | is a route of a server, on axum, hyper or tonic | [`BulkheadLayer::new`]`(&bulkhead)`, then [`respond`](BulkheadLayer::respond) |
-//! | is a client of an HTTP upstream | [`BulkheadLayer::new`]`(&bulkhead)`, then [`hold_body`](BulkheadLayer::hold_body) |
-//! | has users that must not starve each other | [`BulkheadLayer::keyed`]`(&partitions, key)`, then one of those |
-//! | is of another protocol | [`BulkheadLayer::new`]`(&bulkhead)` alone: the slot is held until the service has answered |
-//! | is called by what relies on `poll_ready` | [`BackpressureLayer::new`]`(&bulkhead)` |
+//! | is a route of a server, on axum, hyper or tonic | [`new`]`(&bulkhead)`, then [`respond`] |
+//! | is a client of an HTTP upstream | [`new`]`(&bulkhead)`, then [`hold_body`] |
+//! | has users that must not starve each other | [`keyed`]`(&partitions, key)`, then one of those |
+//! | is of another protocol | [`new`]`(&bulkhead)` alone: the slot is held until the answer |
+//! | is called by a program that relies on `poll_ready` | [`BackpressureLayer::new`]`(&bulkhead)` |
+//!
+//! [`new`]: BulkheadLayer::new
+//! [`respond`]: BulkheadLayer::respond
+//! [`hold_body`]: BulkheadLayer::hold_body
+//! [`keyed`]: BulkheadLayer::keyed
 //!
 //! A bulkhead is shared by all that use it, on purpose: the layers made of its clones, the services
 //! that a layer makes, and their clones. For a limit of its own, a route needs its own bulkhead.

@@ -17,8 +17,8 @@ const NO_STORE: (HeaderName, HeaderValue) = (header::CACHE_CONTROL, HeaderValue:
 /// may be stored by a cache. Reading the verdict takes no lock and no slot, so the route answers
 /// when every slot is taken: add it after the layers, which would limit it, too.
 ///
-/// A service that is closing is not ready. The route should say so for as long as a load balancer
-/// takes to notice: end the server later than that.
+/// A service that is closing is not ready. The route should answer so for as long as a load
+/// balancer takes to notice: end the server later than that.
 ///
 /// # Examples
 ///

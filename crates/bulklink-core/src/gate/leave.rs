@@ -127,7 +127,7 @@ impl<W> Gate<W> {
 
     /// Gives back a grant for an operation that has not begun and never will.
     ///
-    /// Works as [`release`](Gate::release), but counts as abandoned. Its event says nothing about
+    /// Works as [`release`](Gate::release), but counts as abandoned. Its event has nothing about
     /// the queue, because a grant does not record whether it came from there.
     pub fn abandon(&mut self, grant: Grant) {
         let cost = grant.units();

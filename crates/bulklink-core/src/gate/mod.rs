@@ -195,7 +195,7 @@ impl<W> Gate<W> {
         }
     }
 
-    /// Records an event that says nothing of the queue, if it is observed.
+    /// Records an event without figures of the queue, if it is observed.
     ///
     /// `units` is the cost of the request or operation, or for a resize the capacity before it.
     #[cfg_attr(target_pointer_width = "64", inline)]

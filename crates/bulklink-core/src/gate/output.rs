@@ -179,8 +179,8 @@ impl<W> Gate<W> {
         self.queue.rejection(ticket)
     }
 
-    /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): what was split
-    /// or merged is not [completed](crate::Calls::complete).
+    /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): slots that were
+    /// split or merged are not [completed](crate::Calls::complete).
     pub(crate) fn totals(&self) -> Totals {
         // Every admitted operation has finished, unless it was abandoned or still runs.
         let mut totals = self.totals;

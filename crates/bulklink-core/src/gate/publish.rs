@@ -51,7 +51,7 @@ impl<W> Gate<W> {
     /// Returns the flag by which a word on which nothing is left rejects: another one under a
     /// restriction. Zero if it may not reject: while the gate is paused or rejections are observed,
     /// or if the waiting room is another than at first. A word has no space for it, so a rejection
-    /// by a word says how large it was at first.
+    /// by a word has its size at first.
     pub(super) fn rejecting_flag(&self) -> u64 {
         let is_first_room = self.waiting_room == self.queue.expected();
         match self.admissible {

@@ -112,7 +112,7 @@ codes! {
 }
 
 impl FindingCode {
-    /// Returns whether the finding is about what has been counted, and not about the present.
+    /// Returns whether the finding is about counts, and not about the present.
     #[must_use]
     pub const fn is_counted(self) -> bool {
         use FindingCode::{ElevatedExpirationRate, ElevatedRejectionRate, FrequentQueueing, WaitTimeNearLimit};
@@ -134,7 +134,7 @@ pub struct Finding {
     pub code: FindingCode,
     /// How much it matters.
     pub severity: Severity,
-    /// What was found, with the figures. For human readers; the wording may change.
+    /// The finding in words, with the figures. For human readers; the wording may change.
     pub message: String,
 }
 

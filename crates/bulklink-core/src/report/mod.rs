@@ -95,8 +95,8 @@ impl CapacityReport {
     /// all that were admitted.
     ///
     /// It is `None` if they are fewer than [`MIN_DECISIONS`](CapacityReport::MIN_DECISIONS).
-    /// Requests that came after closing, or past their own deadline, are left out: they say nothing
-    /// about capacity.
+    /// Requests that came after closing, or past their own deadline, are left out: they mean
+    /// nothing for capacity.
     #[must_use]
     #[doc(alias = "rejection_ratio")]
     pub fn rejection_rate(&self) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! The rules: one function for each code, which says when there is a finding.
+//! The rules: one function for each code, which decides whether there is a finding.
 
 use alloc::format;
 use alloc::string::String;

@@ -122,7 +122,7 @@ fn release_frees_a_unit_and_changes_nothing_else() {
 fn a_held_word_keeps_flags_and_counts_through_releases() {
     let asks = [Request::new(), Request::new().now()];
     for f in all().into_iter().filter(|f| f.held && (f.rejects() || f.in_flight + f.offered == 0)) {
-        // A word without figures may meet more releases than it says are in flight.
+        // A word without figures may meet more releases than it has in flight.
         let most = if f.rejects() { f.in_flight } else { UNITS };
         for releases in [0, 1, 2, UNITS / 2, UNITS].into_iter().filter(|&releases| releases <= most) {
             let released = release(word(f), releases);

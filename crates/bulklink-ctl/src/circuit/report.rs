@@ -30,7 +30,7 @@ pub(crate) struct Circuit {
     probe_successes: u32,
     probe_failures: u32,
     /// Whether processes have used different settings in the last minute. An answer to a change by
-    /// hand does not say so.
+    /// hand does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     settings_differ: Option<bool>,
 }

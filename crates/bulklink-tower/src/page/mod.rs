@@ -34,9 +34,9 @@ const BATCH: usize = 64;
 /// `/debug/bulkheads`. It shows those that are registered when it is asked for.
 ///
 /// The page changes nothing. It shows labels, limits, figures and findings, and no key of a
-/// partition; those who can reach it learn how large the service is, so mount it where only
-/// operators do. Nothing is served unless it is mounted. Add it after the layers, which would limit
-/// it, too. No cache may store it.
+/// partition; it reveals how large the service is, so mount it where only operators do. Nothing is
+/// served unless it is mounted. Add it after the layers, which would limit it, too. No cache may
+/// store it.
 ///
 /// # Formats
 ///
@@ -60,8 +60,8 @@ const BATCH: usize = 64;
 /// Rates, their findings and the order count the events since an earlier look at the page,
 /// by any viewer: one that is 10 to 30 seconds old, or a younger one if there is none. Nothing that
 /// was over 30 seconds ago makes a bulkhead look bad. The first page, and the first after 30
-/// seconds in which none was asked for, says nothing of rates, and shows only what is so at this
-/// moment; look again. Counters are totals since the bulkhead was built.
+/// seconds in which none was asked for, has no rates, and shows only this moment; look again.
+/// Counters are totals since the bulkhead was built.
 ///
 /// No task and no call takes part in that: the figures are kept by the router from one look to the
 /// next, about a kilobyte for each bulkhead that is registered, however often the page is asked

@@ -1,8 +1,8 @@
-//! Earlier figures of each bulkhead: what has happened since says how it is doing now.
+//! Earlier figures of each bulkhead: the difference shows how it is doing now.
 //!
 //! They are taken where the page is asked for, two for each bulkhead, and by no task. So the first
-//! page, and one after a pause, have no earlier figures, and say nothing about rates: figures since
-//! the start would show findings that were over long ago.
+//! page, and one after a pause, have no earlier figures, and so no rates: figures since the start
+//! would show findings that were over long ago.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -190,7 +190,7 @@ fn is_earlier(figures: &partitions::Sums, than: &partitions::Sums) -> bool {
     counts(figures).iter().zip(counts(than)).all(|(earlier, later)| *earlier <= later)
 }
 
-/// Returns the findings *closed* and *paused*. A capacity report says little of these states,
+/// Returns the findings *closed* and *paused*. A capacity report has little about these states,
 /// because it is about load.
 fn of_state(is_closed: bool, is_paused: bool) -> impl Iterator<Item = Finding> {
     let closed = (is_closed, Severity::Critical, "closed", "all calls are rejected");
