@@ -221,8 +221,8 @@ impl<R> Builder<R> {
     /// ([`Timer::home`]), while that runtime runs; or else by the next call, release, or close that
     /// finds the time over. While any call waits or has not collected its slot, all calls take the
     /// lock and read the clock, and a driver runs once in that time. It needs measured waits. A
-    /// change of limits does not change it. If runtimes whose clocks differ share the bulkhead, as
-    /// under paused time, a slot may be taken back early or late by the difference.
+    /// change of limits does not change it. If runtimes with different clocks share the bulkhead,
+    /// as under paused time, a slot may be taken back early or late by the difference.
     ///
     /// With and without it, a [status](crate::Handle::status) has the number of slots that are not
     /// collected ([`uncollected`](crate::Snapshot::uncollected)), and the

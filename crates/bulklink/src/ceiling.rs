@@ -101,12 +101,12 @@ impl Ceiling {
     }
 
     /// Shows another name of its controller from now on, in rejections, figures and reports: so the
-    /// controller can say in which state it is.
+    /// controller can show its state.
     pub fn rename(&self, by: &'static str) {
         self.change(|entry| entry.by = by);
     }
 
-    /// Leaves what it allows in force as long as the bulkhead lives: from now on, this value does
+    /// Leaves its bound in force as long as the bulkhead lives: from now on, this value does
     /// nothing, also when it is dropped.
     pub fn keep(&mut self) {
         self.bulkhead = Weak::new();

@@ -54,7 +54,7 @@ impl Handle {
         Status { label, handler_panics: identity.handler_panics(), dropped_events: identity.dropped_events(), snapshot }
     }
 
-    /// Changes the parallelism, or the capacity in units. Returns what the change did.
+    /// Changes the parallelism, or the capacity in units. Returns the effect of the change.
     ///
     /// Growing admits waiting calls in order. Shrinking cancels nothing: while more is in use than
     /// the new capacity allows, no call is admitted. Setting the same capacity again changes

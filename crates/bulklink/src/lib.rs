@@ -79,7 +79,7 @@
 //!
 //! # Cooperative scheduling
 //!
-//! Some runtimes, such as tokio, limit what a task does before it yields. On these, calls that
+//! Some runtimes, such as tokio, limit the work of a task before it yields. On these, calls that
 //! complete without waiting use up the task's budget ([`Clock::cooperate`]): rejections, slots that
 //! were handed over, and received events. The fast path does not, because that would cost more than
 //! half of its time again. A loop of calls that the fast path always admits is charged once in
@@ -88,10 +88,9 @@
 //!
 //! # Threads
 //!
-//! With the feature `std`, a bulkhead also admits threads that block, by the methods whose names
-//! begin with `blocking_`. Threads and tasks wait in one queue, first come, first served. These
-//! methods need a [`Clock`] and no runtime, so a program without an async runtime uses a bulkhead
-//! on `StdClock`:
+//! With the feature `std`, a bulkhead also admits threads that block, by the methods named
+//! `blocking_…`. Threads and tasks wait in one queue, first come, first served. These methods need
+//! a [`Clock`] and no runtime, so a program without an async runtime uses a bulkhead on `StdClock`:
 //!
 //! ```
 //! use bulklink::{Bulkhead, StdClock};
@@ -159,7 +158,7 @@
 //! it is enabled for all.
 //!
 //! The queue allocates under the lock, in chunks as it grows: 4 places at first, and 128 at most.
-//! It keeps what it has allocated. While no call waits, admission and release allocate nothing.
+//! It keeps its allocations. While no call waits, admission and release allocate nothing.
 //!
 //! [`bulklink-core`]: https://docs.rs/bulklink-core
 

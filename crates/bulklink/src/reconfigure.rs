@@ -25,7 +25,7 @@ pub(crate) enum Refused {
     Invalid(Vec<InvalidArgument>),
 }
 
-/// What a [reconfiguration](crate::Handle::reconfigure) changed.
+/// The changes of a [reconfiguration](crate::Handle::reconfigure).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reconfigured {

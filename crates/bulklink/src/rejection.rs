@@ -214,7 +214,7 @@ impl Rejection {
         self.by_gate().is_some_and(|rejection| rejection.is_paused())
     }
 
-    /// Returns what a [ceiling](crate::Ceiling) left of the capacity at the moment of the
+    /// Returns the part of the capacity that a [ceiling](crate::Ceiling) left at the moment of the
     /// rejection, and the name of its controller; `None` if that was the whole capacity.
     ///
     /// A call that has waited has it as it was when the call took its rejection. At the moment at

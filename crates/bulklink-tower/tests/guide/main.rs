@@ -1,5 +1,5 @@
-//! The page `docs/guide/rejections-to-http.md`: its example is the module `answer`, and does what the
-//! table says.
+//! The page `docs/guide/rejections-to-http.md`: its example is the module `answer`, and does as the
+//! table has it.
 
 mod answer;
 

@@ -71,8 +71,8 @@ impl<S: SharedRef> Claim<S> {
         Claim { shared, grant }
     }
 
-    /// Makes a claim, and then drops what the call needed until then: a timer, which is foreign and
-    /// may panic. By then the claim gives back what the call holds.
+    /// Makes a claim, and then drops the values that the call needed until then: a timer, which is
+    /// foreign and may panic. By then the claim gives back the units that the call holds.
     #[cold]
     pub(crate) fn after<T>(shared: S, grant: Option<Grant>, displaced: T) -> Self {
         let claim = Claim::new(shared, grant);

@@ -40,7 +40,7 @@ pub(crate) trait Answer<T> {
 /// The value of a call is the output or the rejection.
 pub(crate) struct Plain;
 
-/// The value of a call is what the operation returns, with a rejection as one of its errors.
+/// The value of a call is the result of the operation, with a rejection as one of its errors.
 pub(crate) struct Flat;
 
 impl<T> Answer<T> for Plain {
@@ -232,7 +232,7 @@ impl<E> From<Rejection> for ExecuteError<E> {
     }
 }
 
-/// Says what failed; the [source](core::error::Error::source) has the cause.
+/// Names the failed step; the [source](core::error::Error::source) has the cause.
 impl<E> fmt::Display for ExecuteError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -86,9 +86,9 @@ impl<'a> Slot<'a> {
 
     /// Writes the slot off: its units stay in use for good, and closing does not wait for it.
     ///
-    /// For an operation that will never end, and has not freed what the slot stands for: a thread
-    /// that hangs in foreign code, or a connection that is lost. The operation counts as finished;
-    /// the [status](crate::Handle::status) has the units
+    /// For an operation that will never end, and has not freed the resource that the slot stands
+    /// for: a thread that hangs in foreign code, or a connection that is lost. The operation counts
+    /// as finished; the [status](crate::Handle::status) has the units
     /// ([`written_off`](crate::Snapshot::written_off)). A larger capacity makes up for them. From
     /// then on, every call takes the lock. A call that costs more than the units that are left
     /// waits until the capacity is raised, and so do the calls behind it: give it a limit. In a
@@ -116,7 +116,7 @@ impl<'a> Slot<'a> {
     /// condition refuses it.
     ///
     /// It counts as [abandoned](crate::Totals::abandoned), not as finished. Its hold is not
-    /// measured, and says nothing to [estimates](crate::Handle::estimated_wait) of waits.
+    /// measured, and does not count in [estimates](crate::Handle::estimated_wait) of waits.
     ///
     /// ```
     /// # use bulklink::StdClock;

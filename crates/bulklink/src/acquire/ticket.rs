@@ -97,7 +97,7 @@ pub(crate) fn withdraw(shared: &Shared, ticket: Ticket, wait: WaitSpan) {
 }
 
 /// Gives up the ticket as an input of the gate. The clock is read only where the gate needs the
-/// time: for an event, which says how long the call waited, or to admit the next waiter.
+/// time: for an event, which has the wait of the call, or to admit the next waiter.
 #[cold]
 #[inline(never)]
 fn withdraw_by_gate(shared: &Shared, ticket: Ticket, wait: WaitSpan) {

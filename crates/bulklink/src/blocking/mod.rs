@@ -17,8 +17,8 @@ use crate::{BoundRequest, Bulkhead, Clock, Closed, ExecuteError, OwnedSlot, Reje
 
 /// # Block the thread
 ///
-/// Calls that block their thread, with the feature `std`. [Threads](crate#threads) says where they
-/// may be used.
+/// Calls that block their thread, with the feature `std`. See [Threads](crate#threads) for where
+/// they may be used.
 impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     /// Acquires a slot, and blocks the thread until one is free or the wait limit passes.
     ///
@@ -38,7 +38,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
     /// let builder = Bulkhead::builder_on(StdClock, "payments");
     /// let payments = builder.parallelism(1).waiting_room(1).build()?;
     /// let slot = payments.blocking_slot()?;
-    /// // … use what the slot protects …
+    /// // … use the protected resource …
     /// drop(slot);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -82,8 +82,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Bulkhead<R> {
 
 /// # Block the thread
 ///
-/// Calls that block their thread, with the feature `std`. [Threads](crate#threads) says where they
-/// may be used.
+/// Calls that block their thread, with the feature `std`. See [Threads](crate#threads) for where
+/// they may be used.
 impl<R: Clock + Send + Sync + 'static> BoundRequest<R> {
     /// Acquires a slot, and blocks the thread until one is free or a limit passes.
     ///
@@ -193,7 +193,7 @@ impl<R: Clock + Send + Sync + 'static> BoundRequest<R> {
 
 /// # Block the thread
 ///
-/// With the feature `std`. [Threads](crate#threads) says where a thread may block.
+/// With the feature `std`. See [Threads](crate#threads) for where a thread may block.
 impl Closed<'_> {
     /// Blocks the thread until this completes.
     ///

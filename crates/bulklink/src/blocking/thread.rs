@@ -50,8 +50,8 @@ impl<C: Clock + Send + Sync + 'static> Thread<C> {
             match future.as_mut().poll(&mut context) {
                 Poll::Ready(output) => return output,
                 Poll::Pending if self.sleep(least) => least = Duration::ZERO,
-                // The machine's time has passed. If the bulkhead's clock does not say so, it lags
-                // behind or stands still.
+                // The machine's time has passed. If the bulkhead's clock has not reached it, it
+                // lags behind or stands still.
                 Poll::Pending => least = MIN_SLEEP,
             }
         }

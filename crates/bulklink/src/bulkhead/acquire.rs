@@ -96,9 +96,9 @@ impl<R: Runtime> Bulkhead<R> {
     ///
     /// # Panics
     ///
-    /// If the call has a limit or a deadline, and its runtime has no timer; the adapter says when
-    /// that is so. The first poll panics then, unless it finds a free slot without asking the gate.
-    /// Nothing is lost.
+    /// If the call has a limit or a deadline, and its runtime has no timer; the adapter documents
+    /// when that is so. The first poll panics then, unless it finds a free slot without asking the
+    /// gate. Nothing is lost.
     ///
     /// # Examples
     ///
@@ -110,7 +110,7 @@ impl<R: Runtime> Bulkhead<R> {
     /// # let payments = builder.capacity(2).waiting_room(1).build()?;
     /// # executor.block_on(async move {
     /// let slot = payments.slot().await?;
-    /// // … use what the slot protects …
+    /// // … use the protected resource …
     /// drop(slot);
     /// # Ok::<(), bulklink::Rejection>(())
     /// # })?;

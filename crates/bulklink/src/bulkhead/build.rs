@@ -6,7 +6,7 @@ use crate::{Builder, Bulkhead, Clock};
 impl<R: Clock + Default> Bulkhead<R> {
     /// Starts to build a bulkhead with this name, on the runtime that its type names.
     ///
-    /// [Labels](Builder#labels) says which names are valid.
+    /// See [Labels](Builder#labels) for valid names.
     pub fn builder(label: &str) -> Builder<R> {
         Builder::new(R::default(), label)
     }
@@ -15,7 +15,7 @@ impl<R: Clock + Default> Bulkhead<R> {
 impl<R: Clock> Bulkhead<R> {
     /// Starts to build a bulkhead with this name, on this runtime.
     ///
-    /// [Labels](Builder#labels) says which names are valid.
+    /// See [Labels](Builder#labels) for valid names.
     pub fn builder_on(runtime: R, label: &str) -> Builder<R> {
         Builder::new(runtime, label)
     }

@@ -90,7 +90,7 @@ impl Ceilings {
         self.all.iter().filter_map(|entry| Some((entry.by, entry.bound?)))
     }
 
-    /// Returns the least of what the ceilings allow; of equal ones, that of the first.
+    /// Returns the least bound of the ceilings; of equal ones, that of the first.
     fn restriction(&self) -> Option<Restriction> {
         let (by, least) = self.set_ones().min_by_key(|(_, bound)| bound.units)?;
         // A call that runs alone must not pass a ceiling that makes no exception.
@@ -99,8 +99,8 @@ impl Ceilings {
         Some(Restriction::new(least.units, by).with_alone(alone))
     }
 
-    /// Returns how long calls wait for the least ceiling to be raised, and to what it can be
-    /// raised: to the least of the ceilings for which none waits.
+    /// Returns how long calls wait for the least ceiling to be raised, and the bound to which it
+    /// can be raised: the least of the ceilings for which none waits.
     fn fetch(&self) -> (Duration, usize) {
         let bounds = || self.all.iter().filter_map(|entry| Some((entry.bound?.units, entry.fetch)));
         let wait = bounds().min_by_key(|(units, _)| *units).map_or(Duration::ZERO, |(_, fetch)| fetch);

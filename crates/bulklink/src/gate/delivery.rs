@@ -8,7 +8,7 @@
 //! The calls that cause events deliver them, each after it has woken all its waiters. A call that
 //! delivers goes as far as its own events and a share of others. As many events may queue; a call
 //! that adds more waits, until its own have been delivered, or until the call before it has gone as
-//! far as it goes: then it takes over. So the queue is bounded, and so is what a call does for
+//! far as it goes: then it takes over. So the queue is bounded, and so is the work of a call for
 //! others; and where the queue is not empty, either the thread that delivers goes as far as its
 //! end, or another one waits or comes.
 //!
@@ -17,8 +17,8 @@
 //! returned. So handlers do not recurse, and no thread waits for itself. If very many are queued,
 //! its events are dropped and counted.
 //!
-//! Without the standard library, threads cannot be told apart, and no call waits. The events of a
-//! call are dropped and counted if more are queued than the delivering call will deliver.
+//! Without the standard library, threads have no identity, and no call waits. The events of a call
+//! are dropped and counted if more are queued than the delivering call will deliver.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -71,7 +71,7 @@ struct Queue {
     /// The waiting thread that the delivery was handed to, by its id, and how many of its events
     /// are queued.
     successor: Option<(u64, usize)>,
-    /// Wakers of threads whose wait is over, to be woken outside the lock.
+    /// Wakers of threads that wait no longer, to be woken outside the lock.
     released: Vec<Waker>,
     /// Reused from one event to the next, so that an event allocates nothing.
     delivery: Option<Delivery>,
@@ -267,8 +267,8 @@ impl Observers {
 
     /// Begins the delivery for a call that comes for its events, unless another thread delivers or
     /// the call is inside of foreign code. It delivers its own and at most so many of others, and
-    /// then hands over. A call that finds its own delivered already delivers none, unless nobody
-    /// else does.
+    /// then hands over. A call that finds its own delivered already delivers none, unless no other
+    /// thread does.
     pub(super) fn begin(&mut self, shared: &Shared, events: Events, share: usize) -> Step {
         let Some(queue) = &mut self.queue else { return Step::Done };
         let own = queue.count(events);
@@ -422,7 +422,7 @@ impl Queue {
         self.events.len() > self.left
     }
 
-    /// Ends the waits of the threads whose events have been delivered up to this number.
+    /// Ends the waits of the threads for events up to this number, which have been delivered.
     #[inline]
     fn release(&mut self, delivered: u64) {
         while self.waiting.front().is_some_and(|first| first.number <= delivered) {

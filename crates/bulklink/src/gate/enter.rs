@@ -111,8 +111,8 @@ impl Shared {
     }
 
     /// Enters the gate. `waker` is `None` for a request that may not wait, and `not_granted` is
-    /// [unknown](NotGranted::unknown), which is what a wait that relies on a driver leaves there,
-    /// or on nothing.
+    /// [unknown](NotGranted::unknown), as a wait that relies on a driver leaves it there, or on
+    /// nothing.
     ///
     /// The clock is foreign code, and is read before the lock is taken. Usually the word tells
     /// whether the gate will need the time, so the lock is taken once.

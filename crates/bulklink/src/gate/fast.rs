@@ -85,8 +85,8 @@ mod imp {
         }
 
         /// Gives a grant back to the word. Returns `false` if the word is held: then the gate must
-        /// be told. If a word gave the grant, call this without a check first. If the gate gave it,
-        /// [`peek`](FastPath::peek) first.
+        /// be notified. If a word gave the grant, call this without a check first. If the gate gave
+        /// it, [`peek`](FastPath::peek) first.
         #[inline]
         pub(crate) fn release(&self, grant: &Grant) -> bool {
             let before = self.word.fetch_add(Word::RELEASE, Ordering::Release);
@@ -124,8 +124,8 @@ mod imp {
             // On an inert word nothing succeeds: without the lock, only releases are added to it,
             // and those do not count. So a relaxed load by the lock's holder is enough.
             let is_live = !self.peek().is_inert();
-            // Acquire: what ran in slots that were released here happened before what the gate does
-            // next.
+            // Acquire: operations in slots that were released here happened before the next work of
+            // the gate.
             is_live.then(|| Word::from_bits(self.word.swap(Word::GATE.to_bits(), Ordering::Acquire)))
         }
 

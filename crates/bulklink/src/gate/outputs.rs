@@ -1,5 +1,5 @@
 //! The outputs of an input, handled outside the lock: wakers are woken, then events are delivered,
-//! as [`delivery`](crate::gate::delivery) says.
+//! as [`delivery`](crate::gate::delivery) describes.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

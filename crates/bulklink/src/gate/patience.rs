@@ -120,7 +120,7 @@ mod with_std {
 }
 
 /// A thread may be an interrupt that has stopped the one that it would wait for, and threads cannot
-/// be told apart.
+/// be distinguished.
 #[cfg(not(feature = "std"))]
 mod without_std {
     use alloc::sync::Arc;

@@ -7,9 +7,9 @@ use bulklink_core::{Instant, Totals};
 
 // All times are in nanoseconds: seconds and nanoseconds apart would cost a division at each step.
 const SECOND: u64 = 1_000_000_000;
-/// A sample that is younger than this says nothing, however much was given back since.
+/// A sample that is younger than this has no weight, however much was given back since.
 const SHORTEST: u64 = 1_000_000;
-/// A sample that is younger than this needs [`MANY`] slots since then to say something.
+/// A sample that is younger than this needs [`MANY`] slots since then to have weight.
 const SHORT: u64 = 100 * SHORTEST;
 /// From this age on, and with [`MANY`] slots since then, the younger sample is preferred.
 const RECENT: u64 = SECOND;
@@ -83,7 +83,7 @@ impl ReleaseRate {
         // Threads arrive in another order than that in which they read the clock, so a time that is
         // slightly before the younger sample is usual, and does no harm. A time before both samples
         // means that the clock was set back, and then neither of them is of use. It may also mean
-        // that both are of nearly the same moment: then they say little, and are no loss.
+        // that both are of nearly the same moment: then they have little weight, and are no loss.
         if nanos_since(present.at, self.asked) > FORGOTTEN || present.at < self.older.at {
             *self = ReleaseRate::from(present);
         }
@@ -99,14 +99,14 @@ impl ReleaseRate {
         if !long.says_enough() {
             return None;
         }
-        // A few slots say nothing about a faster rate. But if there are fewer than the older one
+        // A few slots are no proof of a faster rate. But if there are fewer than the older one
         // promises, even with the next, then the rate has fallen.
         let with_next = short.with_a_slot_of(long);
         Some(if with_next.is_slower_than(&long) { with_next } else { long })
     }
 
     /// Leaves a slot of so many units out of the windows that include now: it is given back unused,
-    /// which says nothing of how long operations keep theirs.
+    /// which does not depend on how long operations keep theirs.
     pub(crate) fn leave_out(&mut self, units: u64) {
         for sample in [&mut self.older, &mut self.newer] {
             sample.units = sample.units.wrapping_add(units);

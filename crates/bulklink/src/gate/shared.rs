@@ -250,7 +250,7 @@ impl Shared {
         rejection
     }
 
-    /// Rejects the request if the word says that the gate would, which is not restricted.
+    /// Rejects the request if the word shows that the gate, which is not restricted, would.
     #[inline]
     pub(crate) fn reject(&self, request: &Request) -> Option<Rejection> {
         let refused = if request.is_simple() { self.fast.reject(request, self.identity.waiting_room) } else { None };

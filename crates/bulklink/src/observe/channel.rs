@@ -28,7 +28,7 @@ use crate::{Event, HandlerId};
 /// that caused it returns, whatever event handlers do meanwhile. An event has the
 /// [time](Event::at) at which it was put there.
 ///
-/// It keeps as many events as its capacity says. When one more comes, it drops the oldest one and
+/// It keeps as many events as its capacity. When one more comes, it drops the oldest one and
 /// [counts](EventReceiver::dropped) it, because the latest events have the current figures, and the
 /// last one may be the end. A consumer of all events also sees the gap in the
 /// [numbers](bulklink_core::Event::number), which have no gaps otherwise.

@@ -1,6 +1,6 @@
 //! Keyed bulkheads: the builder, limits, status, sums, report and handle of [`Partitions`].
 //!
-//! [`Partitions`] itself says when to use it, and how.
+//! [`Partitions`] itself documents when to use it, and how.
 
 mod builder;
 mod control;
@@ -104,7 +104,7 @@ pub struct Partitions<K, R, S = RandomState> {
 impl<K, R: Clock + Default> Partitions<K, R> {
     /// Starts to build partitions with this name, on the runtime that their type names.
     ///
-    /// [Labels](crate::Builder#labels) says which names are valid.
+    /// See [Labels](crate::Builder#labels) for valid names.
     pub fn builder(label: &str) -> Builder<K, R> {
         Builder::new(R::default(), label)
     }
@@ -113,7 +113,7 @@ impl<K, R: Clock + Default> Partitions<K, R> {
 impl<K, R: Clock> Partitions<K, R> {
     /// Starts to build partitions with this name, on this runtime.
     ///
-    /// [Labels](crate::Builder#labels) says which names are valid.
+    /// See [Labels](crate::Builder#labels) for valid names.
     pub fn builder_on(runtime: R, label: &str) -> Builder<K, R> {
         Builder::new(runtime, label)
     }

@@ -120,8 +120,9 @@ impl<K> PartitionsState<K> {
         Ok(Arc::clone(&self.account.get(id).shared))
     }
 
-    /// Adds the partition in `spare` and leases it. Afterwards `spare` has what the caller must
-    /// drop outside the lock: the partition that was evicted, or the new one if it was rejected.
+    /// Adds the partition in `spare` and leases it. Afterwards `spare` has the partition that the
+    /// caller must drop outside the lock: the partition that was evicted, or the new one if it was
+    /// rejected.
     ///
     /// It gets these limits, which must be valid, unless it is made with them.
     pub(super) fn create(

@@ -93,7 +93,7 @@ impl Handle {
 
 impl Sums {
     /// Returns the number of calls rejected: by a partition, as
-    /// [`Totals::rejected`](crate::Totals::rejected) says, or because they got none.
+    /// [`Totals::rejected`](crate::Totals::rejected) counts, or because they got none.
     #[must_use]
     pub const fn rejected(&self) -> u64 {
         self.totals.rejected().wrapping_add(self.limit_rejected).wrapping_add(self.closed_rejected)

@@ -29,7 +29,7 @@ use self::track::Track;
 const FILTER: EventFilter =
     EventFilter::WAITS.except(EventFilter::of(EventKind::ClosedRejection)).or(EventFilter::of(EventKind::Closed));
 
-/// Says whether a service is ready for more requests, for the probe of a load balancer.
+/// Answers whether a service is ready for more requests, for the probe of a load balancer.
 ///
 /// It watches the bulkheads that are the service's own capacity, and is not ready if any of them is
 /// not:
@@ -46,9 +46,9 @@ const FILTER: EventFilter =
 ///   it not ready.
 /// - Without a waiting room, no call waits, and so only closing makes a bulkhead not ready.
 ///
-/// **Watch only what this instance of the service has for itself**, such as its workers or its
-/// memory. A bulkhead around a dependency that all instances share fills up in all of them at the
-/// same time: they would all be taken out, though most of their requests need not have that
+/// **Watch only resources that this instance of the service has for itself**, such as its workers
+/// or its memory. A bulkhead around a dependency that all instances share fills up in all of them
+/// at the same time: they would all be taken out, though most of their requests need not have that
 /// dependency.
 ///
 /// Clones are cheap and share everything.
@@ -56,8 +56,8 @@ const FILTER: EventFilter =
 /// # Cost
 ///
 /// A watched bulkhead has an event handler for waits. A call that does not wait pays nothing for
-/// it, whether it is admitted or rejected. What was watched takes about a kilobyte until the last
-/// clone is dropped.
+/// it, whether it is admitted or rejected. A bulkhead that was watched takes about a kilobyte until
+/// the last clone is dropped.
 ///
 /// # Ownership
 ///

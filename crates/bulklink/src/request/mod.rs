@@ -87,8 +87,8 @@ impl<I: Copy> Request<I> {
     /// The whole call, with its operation, is to be over by `deadline`.
     ///
     /// A call that is admitted a millisecond before its deadline only wastes the slot. So its wait
-    /// ends earlier, and leaves the *reserve* to the operation: what the bulkhead has
-    /// [learnt](crate::Reserve::Learnt), or was [told](crate::Builder::reserve), or [this
+    /// ends earlier, and leaves the *reserve* to the operation: the time that the bulkhead has
+    /// [learnt](crate::Reserve::Learnt), or that was [set](crate::Builder::reserve), or [this
     /// call](Request::leaving) asks for. At least 5 % of the time may be waited. If a slot is free
     /// and no call waits, the call is admitted with whatever time is left. If the deadline has
     /// already passed, it expires immediately.
@@ -120,8 +120,8 @@ impl<I: Copy> Request<I> {
     }
 
     /// The whole call, with its operation, is to be over when `time` has passed since the call was
-    /// made: a [`deadline`](Request::deadline) for callers that say how long they wait, as a header
-    /// of a request does.
+    /// made: a [`deadline`](Request::deadline) for callers that limit how long they wait, as a
+    /// header of a request does.
     ///
     /// The clock is read when the request is passed to a bulkhead, before the future is polled.
     /// Replaces a `deadline` or a `before`.

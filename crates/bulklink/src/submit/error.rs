@@ -51,7 +51,7 @@ impl From<TimerError> for SubmitError {
     }
 }
 
-/// Says what failed; the [source](core::error::Error::source) has the cause.
+/// Names the failed step; the [source](core::error::Error::source) has the cause.
 impl fmt::Display for SubmitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -27,21 +27,21 @@ struct Time {
 }
 
 impl FakeClock {
-    /// Creates a clock whose time is centuries after its epoch and before its end, as that of the
+    /// Creates a clock at a time centuries after its epoch and before its end, as that of the
     /// clocks of runtimes is: so that a test finds out where either is taken for a time.
     #[must_use]
     pub fn new() -> Self {
         FakeClock::at(Instant::from_nanos(1 << 63))
     }
 
-    /// Creates a clock whose time is `now`.
+    /// Creates a clock at the time `now`.
     #[must_use]
     pub fn at(now: Instant) -> Self {
         FakeClock(Arc::new(Lock::new(Time { now, sleeps: 0, sleepers: BTreeMap::new() })))
     }
 
-    /// Sets the time, forward or back, and wakes the tasks whose timers are due, in order. Does not
-    /// run them.
+    /// Sets the time, forward or back, and wakes the tasks of due timers, in order. Does not run
+    /// them.
     pub fn set(&self, now: Instant) {
         self.0.with(|time| time.now = now);
         while let Some(waker) = self.0.with(Time::take_due) {
@@ -49,8 +49,8 @@ impl FakeClock {
         }
     }
 
-    /// Moves the time forward and wakes the tasks whose timers are due, in order. Does not run
-    /// them: an executor runs them after all of the time has passed. To stop at each timer, use
+    /// Moves the time forward and wakes the tasks of due timers, in order. Does not run them: an
+    /// executor runs them after all of the time has passed. To stop at each timer, use
     /// [`Executor::advance`](super::Executor::advance).
     pub fn advance(&self, by: Duration) {
         self.set(self.now() + by);

@@ -132,8 +132,8 @@ impl<R: Timer> Driver<R> {
         due
     }
 
-    /// Updates the driver's entry, or removes it if the driver ends. The caller must drop what this
-    /// returns outside the lock.
+    /// Updates the driver's entry, or removes it if the driver ends. The caller must drop the entry
+    /// that this returns outside the lock.
     fn settle(&mut self, drivers: &mut Drivers, due: Option<Instant>, waker: Waker) -> (Option<Waker>, Option<Entry>) {
         let Some(armed) = due else {
             self.registered = false;

@@ -183,7 +183,7 @@ fn read((clock, first): &(quanta::Clock, u64)) -> Instant {
 }
 
 /// Returns whether all cores share one count. The processor's flag for an invariant counter does
-/// not tell: it describes one core.
+/// not help: it describes one core.
 fn is_one_for_all_cores() -> bool {
     const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     if cfg!(target_os = "linux") {

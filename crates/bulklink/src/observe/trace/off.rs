@@ -40,7 +40,7 @@ impl<T> Aside<T> {
 }
 
 impl<T: Future<Output = ()>> Aside<T> {
-    /// Polls the timer, and makes it first if there is none, as [`LazySleep::arm`] says.
+    /// Polls the timer, and makes it first if there is none, as [`LazySleep::arm`] does.
     pub(crate) fn arm<R: Timer<Sleep = T>>(&mut self, deadline: Instant, runtime: &R, context: &mut Context<'_>) {
         self.0.get_or_insert_with(|| LazySleep::new(())).arm(deadline, runtime, context);
     }

@@ -57,7 +57,7 @@ impl<T> Aside<T> {
 }
 
 impl<T: Future<Output = ()>> Aside<T> {
-    /// Polls the timer, and makes it first if there is none, as [`LazySleep::arm`] says.
+    /// Polls the timer, and makes it first if there is none, as [`LazySleep::arm`] does.
     pub(crate) fn arm<R: Timer<Sleep = T>>(&mut self, deadline: Instant, runtime: &R, context: &mut Context<'_>) {
         let aside = self.0.get_or_insert_with(|| LazySleep::new(Beside { has_timer: true, wait: WaitSpan::NONE }));
         aside.beside_mut().has_timer = true;
@@ -79,7 +79,7 @@ struct Open {
     since: Option<Instant>,
 }
 
-/// A panic of a subscriber never leaves what is done here.
+/// A panic of a subscriber never leaves this function.
 impl UnwindSafe for Open {}
 impl RefUnwindSafe for Open {}
 
@@ -180,7 +180,7 @@ fn log(shared: Option<&Shared>, rejection: &Rejection) {
     if !attempt(|| tracing::dispatcher::get_default(has_subscriber)).unwrap_or(true) {
         return rejection.logged().leave_out(1);
     }
-    // Real time, whatever the bulkhead's clock is: it bounds what is written.
+    // Real time, whatever the bulkhead's clock is: it bounds the log.
     let Some(left_out) = rejection.logged().admit(StdInstant::now()) else { return };
     let mut is_wanted = false;
     // A subscriber is only asked whether it wants an event that follows immediately: filters of
@@ -238,7 +238,7 @@ fn shortened(label: &str) -> Cow<'_, str> {
     Cow::Owned([&label[..end], "…"].concat())
 }
 
-/// Displays what a rejection does after the name of the bulkhead: its reason and the occupancy.
+/// Displays the text of a rejection after the name of the bulkhead: its reason and the occupancy.
 struct State<'a>(&'a Rejection);
 
 impl fmt::Display for State<'_> {
