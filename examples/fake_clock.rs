@@ -1,4 +1,4 @@
-//! A unit test without real waiting: the fake clock advances only when the test says so.
+//! A unit test without real waiting: the fake clock advances only when the test moves it.
 //!
 //! `cargo test --example fake_clock` runs the tests at the end.
 

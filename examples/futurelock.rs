@@ -51,7 +51,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
         async move { task(|| database.owned().slot()).await.map(drop) }
     });
     sleep(USED + COLLECT_LIMIT / 2).await;
-    // What a dashboard shows meanwhile.
+    // The view of a dashboard meanwhile.
     let status = database.status();
     let (count, age) = (status.uncollected, status.oldest_uncollected().unwrap_or_default());
     println!("bulkhead {}: {count} slot was handed over {age:.0?} ago and is not collected", status.label);

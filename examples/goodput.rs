@@ -26,7 +26,7 @@ const WORK: Duration = Duration::from_millis(50);
 const SLOTS: usize = 16;
 const WAITING_ROOM: usize = 32;
 const CALLS_PER_SECOND: u32 = 1_000;
-/// What a fixed reserve leaves for the upstream: its 50 ms, and the way there and back.
+/// The time that a fixed reserve leaves for the upstream: its 50 ms, and the way there and back.
 const FIXED: Duration = Duration::from_millis(55);
 
 /// How a deadline for the whole call becomes a request for admission.

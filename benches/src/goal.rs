@@ -19,11 +19,11 @@ pub struct Goal {
 /// One comparison.
 #[derive(Debug)]
 pub struct Row {
-    /// What is measured, in words.
+    /// The measured quantity, in words.
     pub what: String,
     /// The name of what ours is compared with, or [`NO_PEER`].
     pub peer: &'static str,
-    /// What is measured, and how.
+    /// The measured quantity, and how.
     pub figure: Figure,
     /// The limit, or none for a row for information.
     pub limit: Option<Limit>,
@@ -34,7 +34,7 @@ pub struct Row {
     pub headline: Option<&'static str>,
 }
 
-/// What is measured, and how.
+/// The measured quantity, and how.
 #[derive(Debug)]
 pub enum Figure {
     /// Time of one operation, ours and the peer's, in alternating rounds.
@@ -115,7 +115,7 @@ impl Row {
         self.limit(Limit::Ratio(ratio))
     }
 
-    /// Sets the ratio that the gate applies while the limit is missed. The row still says MISSED.
+    /// Sets the ratio that the gate applies while the limit is missed. The row stays MISSED.
     #[must_use]
     pub fn missed_at(mut self, ratio: f64) -> Self {
         self.at_least = Some(Limit::Ratio(ratio));

@@ -1,6 +1,7 @@
-//! What a bulkhead replaces, written by hand: tokio's semaphore with a timeout, six counters, a
-//! histogram of the waits behind a mutex, and two readings of the clock. Guards keep the counters
-//! right when a call is cancelled. It has no consistent status, no resizing, and no events.
+//! The code that a bulkhead replaces, written by hand: tokio's semaphore with a timeout, six
+//! counters, a histogram of the waits behind a mutex, and two readings of the clock. Guards keep
+//! the counters right when a call is cancelled. It has no consistent status, no resizing, and no
+//! events.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;

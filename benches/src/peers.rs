@@ -45,7 +45,7 @@ pub fn tokio_runtime() -> Runtime {
     runtime::Builder::new_current_thread().enable_time().build().expect("the system has the resources for a runtime")
 }
 
-/// What a contender returns. An unexpected rejection ends the measurement instead of being
+/// The result of a contender. An unexpected rejection ends the measurement instead of being
 /// measured.
 pub trait Answer {
     /// A slot or a permit.

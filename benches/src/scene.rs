@@ -25,7 +25,7 @@ pub enum Pace {
     Long,
     /// This many, because the scene is made of them.
     Fixed(usize),
-    /// This many, and only once: the work uses up what was set up.
+    /// This many, and only once: the work uses up the setup.
     Once(usize),
 }
 

@@ -10,7 +10,7 @@ use crate::work::cycle;
 /// One chart: a line for each contender.
 #[derive(Debug)]
 pub struct Series {
-    /// The name of criterion's group, which says what is varied.
+    /// The name of criterion's group, which names the variable.
     pub name: &'static str,
     /// The values of the varied number.
     pub xs: &'static [usize],

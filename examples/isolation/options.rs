@@ -8,8 +8,8 @@ const LONGEST: Duration = Duration::from_mins(1);
 
 /// Measures whether a stalled upstream disturbs its neighbour.
 ///
-/// Two HTTP upstreams, a gateway whose outbound pool both routes share, and open-loop load, on
-/// loopback. Times are written like 2s or 500ms. Exits with 1 unless bulkheads keep the healthy
+/// Two HTTP upstreams, a gateway with an outbound pool that both routes share, and open-loop load,
+/// on loopback. Times are written like 2s or 500ms. Exits with 1 unless bulkheads keep the healthy
 /// route at 99 % success and its p99 within 3 times the unloaded one or 50 ms, whichever is larger.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "isolation")]

@@ -74,7 +74,7 @@ async fn watch(
     for t in 1.. {
         let (tally, is_last) = collect(&mut samples, start + SECOND * t).await;
         println!("{}", report::second(t, &tally, gateway.in_use(), options));
-        // After the load has ended only the slowest requests are left, which say nothing about a
+        // After the load has ended only the slowest requests are left, which mean nothing for a
         // second.
         if SECOND * t <= phase.length(options) {
             record.healthy.push(Second::of(t, &tally.healthy));

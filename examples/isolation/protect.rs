@@ -1,6 +1,6 @@
 //! Protects the gateway's routes from each other: the part to read. Each route has a bulkhead, and
-//! all bulkheads together are no larger than what the routes share. A request acquires a slot
-//! before it uses anything shared, and releases it with the last byte of the response.
+//! all bulkheads together are no larger than the pool that the routes share. A request acquires a
+//! slot before it uses anything shared, and releases it with the last byte of the response.
 
 use std::sync::Arc;
 

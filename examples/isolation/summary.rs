@@ -1,5 +1,4 @@
-//! The end of the output: a table, and what its numbers say in sentences. All of it fits into 79
-//! columns.
+//! The end of the output: a table, and its meaning in sentences. All of it fits into 79 columns.
 
 use std::{fmt::Write, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Tests that every example runs and prints what it should.
+//! Tests that every example runs and prints the expected text.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Measures the promises about speed and size, beside the peers. BENCHMARKS.md says how.
+//! Measures the promises about speed and size, beside the peers. BENCHMARKS.md describes how.
 //!
 //! Each source of figures writes its readings to a folder, or the reason why it could not. The
 //! report joins them.
@@ -49,10 +49,10 @@ pub(crate) struct Options {
 
 pub(crate) const PACKAGE: &str = "bulklink-benches";
 
-/// The most runs that a goal is judged over. A goal that needs more says so in its rows.
+/// The most runs that a goal is judged over. A goal that needs more is marked in its rows.
 const RUNS: usize = 5;
 
-/// The steps whose figures are the same in every run.
+/// The steps with the same figures in every run.
 pub(crate) fn gate() -> Vec<Step> {
     steps(Options { gate: true, ..Options::default() })
 }

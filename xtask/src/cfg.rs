@@ -1,5 +1,5 @@
 //! Builds with a cfg more. Only the crates of the workspace get it, by a compiler around the usual
-//! one: so what they depend on is compiled once, and not anew as by `RUSTFLAGS`.
+//! one: so their dependencies are compiled once, and not anew as by `RUSTFLAGS`.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn add(cargo: &mut Command, cfg: &str) -> Result<()> {
     // A copy where the target folder is on another file system.
     let made = fs::hard_link(&own, &compiler).or_else(|_| fs::copy(&own, &compiler).map(drop));
     made.with_context(|| format!("cannot make {}", compiler.display()))?;
-    // Without the cfg, all tests would pass, and say nothing.
+    // Without the cfg, all tests would pass, and prove nothing.
     let known = ask(Command::new(&compiler).args(["rustc", "--print", "cfg"])).unwrap_or_default();
     ensure!(known.lines().any(|line| line == cfg), "{} does not compile with {cfg}", compiler.display());
     cargo.env("RUSTC_WORKSPACE_WRAPPER", compiler);

@@ -1,5 +1,5 @@
 //! `cargo xtask overload`, `fleet` and `breaker`: contests beside the peers, judged from outside.
-//! BENCHMARKS.md says how. A missed limit is reported, and fails nothing.
+//! BENCHMARKS.md describes how. A missed limit is reported, and fails nothing.
 
 use std::path::PathBuf;
 

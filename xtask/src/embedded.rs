@@ -51,7 +51,7 @@ fn test(name: &str, target: &str, write: bool) -> Result<()> {
     difference.with_context(|| format!("{name} printed other text; `--write` accepts it"))
 }
 
-/// Cargo in the folder of the examples, whose configuration makes QEMU the runner. Without the
+/// Cargo in the folder of the examples. The configuration there makes QEMU the runner. Without the
 /// user's flags, which are for the host.
 fn cargo(toolchain: &Toolchain, task: &str, name: &str, target: &str) -> Command {
     let mut cargo = toolchain.cargo(&[task, "--release", "--package", name], target, "embedded");

@@ -45,7 +45,7 @@ fn targets(text: &str) -> impl Iterator<Item = &str> {
 
 fn links(text: &str) -> impl Iterator<Item = &str> {
     let links = captures(r#"href=\\?"([^"\\#?]*)"#, text).into_iter();
-    // A scheme has a colon; scripts put in what has a brace.
+    // A scheme has a colon; scripts put in targets with a brace.
     links.filter(|page| !page.is_empty() && !page.contains([':', '{']) || page.contains("::"))
 }
 

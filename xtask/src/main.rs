@@ -26,7 +26,7 @@ use clap::{Parser, Subcommand};
 
 use step::Step;
 
-/// Builds, checks and measures Bulklink. Needs a stable Rust; some commands need more and say so.
+/// Builds, checks and measures Bulklink. Needs a stable Rust; some commands need more and name it.
 ///
 /// Every command prints its steps and the commands it runs. The first failure ends the run with the
 /// exit code of the command that failed.
@@ -95,7 +95,7 @@ enum Task {
     /// Run the examples for microcontrollers in QEMU; exits with 1 if one fails, hangs, or prints
     /// other text than expected
     Embedded {
-        /// Replace the expected texts by what the programs print
+        /// Replace the expected texts by those that the programs print
         #[arg(long)]
         write: bool,
     },

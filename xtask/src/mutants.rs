@@ -1,6 +1,6 @@
 //! `cargo xtask mutants`: puts small faults into the core and into the machines of circuit and
-//! fleet, one at a time, as `.cargo/mutants.toml` says. The tests must catch each fault, except
-//! those that `mutants.toml` of its package lists because they make no difference.
+//! fleet, one at a time, by `.cargo/mutants.toml`. The tests must catch each fault, except those
+//! that `mutants.toml` of its package lists because they make no difference.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

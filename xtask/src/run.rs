@@ -52,8 +52,8 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     succeeded(text, status)
 }
 
-/// [`run`], and returns what the command wrote to its standard output, after printing it. Kills a
-/// command that takes longer than `limit`.
+/// [`run`], and returns the command's standard output, after printing it. Kills a command that
+/// takes longer than `limit`.
 pub(crate) fn run_and_read(command: &mut Command, limit: Duration) -> Result<String> {
     let text = echo(command);
     command.stdin(Stdio::null()).stdout(Stdio::piped());

@@ -16,7 +16,7 @@ impl Step {
     }
 }
 
-/// The error of a step that cannot run on this machine. Says what is missing and how to get it.
+/// The error of a step that cannot run on this machine. Names the missing tool and how to get it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Missing(pub(crate) String);

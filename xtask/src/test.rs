@@ -42,7 +42,7 @@ fn prove() -> Result<()> {
     suites::side_by_side(scenes()?.into_iter().chain(longer).chain(others).collect())
 }
 
-/// The step of a command that cannot do without servers: what is missing ends it.
+/// The step of a command that cannot do without servers: a missing one ends it.
 pub(crate) fn required_servers(yes: bool) -> Step {
     Step::new("servers", move || servers(yes).map_err(|missing| anyhow!("{missing:#}")))
 }

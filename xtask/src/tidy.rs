@@ -1,5 +1,5 @@
 //! `cargo xtask tidy`: the rules that neither rustc nor clippy knows. They read the lines of
-//! sources and pages, and what `cargo metadata` says about the packages.
+//! sources and pages, and the packages of `cargo metadata`.
 
 mod exports;
 mod named_tests;

@@ -1,4 +1,5 @@
-//! The workspace: its root, its target folders, its packages, and what a pattern finds in a file.
+//! The workspace: its root, its target folders, its packages, and the matches of a pattern in a
+//! file.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -58,7 +59,7 @@ pub(crate) fn packages() -> Result<Vec<Package>> {
     Ok(serde_json::from_value(metadata["packages"].take())?)
 }
 
-/// Returns what the first group of a pattern matches in a text.
+/// Returns the matches of the first group of a pattern in a text.
 pub(crate) fn captures<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
     static COMPILED: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
     let mut compiled = COMPILED.lock().expect("no pattern is invalid");

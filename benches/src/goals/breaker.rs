@@ -64,7 +64,7 @@ fn breaker() -> Breaker {
     breaker
 }
 
-/// Returns a breaker whose circuit has opened.
+/// Returns a breaker with an open circuit.
 fn open_breaker() -> Breaker {
     let breaker = breaker();
     for _ in 0..WINDOW {

@@ -1,6 +1,6 @@
 //! *observe*: events cost nothing before the first handler and after the last, and little with one.
-//! For information, what it costs to measure holds. The rows about figures that an exporter reads
-//! are in `figures`.
+//! For information, the cost of measured holds. The rows about figures that an exporter reads are
+//! in `figures`.
 //!
 //! Two rows show the cost without a handler, because neither shows all of it. One counts the extra
 //! instructions after a handler was added and removed. The other counts the instructions in

@@ -34,7 +34,7 @@ const WHAT: &str = "slot + drop";
 /// The name of a scene of two locked instructions.
 pub(crate) const FLOOR: &str = "uncontended/two locked instructions";
 
-/// The pair whose peer is two locked instructions, which is timed with every goal.
+/// The pair with two locked instructions as its peer, which is timed with every goal.
 pub(crate) fn locked() -> (Scene, Scene) {
     (slot(), floor())
 }

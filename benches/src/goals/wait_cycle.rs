@@ -1,9 +1,9 @@
 //! *wait-cycle*: one permit, its holder and one waiter, without an executor: release, grant, poll,
 //! queue again.
 //!
-//! Judged are instructions, which no machine changes, and the time beside what the bulkhead
-//! replaces. The other rows show tokio's time: tokio measures no waits, so where ours reads a
-//! clock, its cycle reads that clock twice, as often as ours does.
+//! Judged are instructions, which no machine changes, and the time beside the code that the
+//! bulkhead replaces. The other rows show tokio's time: tokio measures no waits, so where ours
+//! reads a clock, its cycle reads that clock twice, as often as ours does.
 
 use std::time::Instant;
 

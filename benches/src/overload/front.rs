@@ -1,5 +1,5 @@
-//! The server's route, and what can be around it. Each protection lets in the same number of calls
-//! at a time, is made as its docs show, and knows the deadline.
+//! The server's route, and the protections around it. Each protection lets in the same number of
+//! calls at a time, is made as its docs show, and knows the deadline.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ const WAITING_ROOM: usize = 64;
 /// work.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// What is in front of the upstream.
+/// The protection in front of the upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
     /// A [`BulkheadLayer`] with the deadline from a header; a call waits up to half of it.

@@ -52,11 +52,11 @@ impl Effort {
 /// One line of the table.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was in front of the upstream.
+    /// The protection in front of the upstream.
     pub protection: Protection,
     /// The offered load, as a multiple of the upstream's capacity.
     pub load: f64,
-    /// What was measured.
+    /// The measured figures.
     pub figures: Figures,
 }
 

@@ -17,7 +17,7 @@ pub struct Window {
     pub end: Instant,
 }
 
-/// What was measured.
+/// The measured figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// Answers in time, per second.

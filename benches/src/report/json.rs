@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::verdict::Verdict;
 
-/// A row with a limit. If it was not measured, it has no figures, does not hold, and says why. If
-/// it is not judged on this machine, it neither holds nor not.
+/// A row with a limit. If it was not measured, it has no figures, does not hold, and has the
+/// reason. If it is not judged on this machine, it neither holds nor not.
 #[derive(Debug, Serialize)]
 pub struct Entry {
     goal: &'static str,

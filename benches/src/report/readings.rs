@@ -37,7 +37,7 @@ pub struct Readings {
 
 impl Readings {
     /// Reads the folder. Each source is a file `NAME.json`, or a folder `NAME` for instructions and
-    /// time. If both are missing, `NAME.missing` says why.
+    /// time. If both are missing, `NAME.missing` has the reason.
     ///
     /// # Errors
     ///

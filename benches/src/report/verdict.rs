@@ -11,7 +11,7 @@ use crate::scene::Scene;
 
 /// The nanoseconds of a locked instruction on a machine that times are judged on. It decides
 /// between code with more of them and code with more of the others, so on other machines a limit of
-/// a time says nothing about the code.
+/// a time means nothing for the code.
 pub const LOCKED: RangeInclusive<f64> = 2.0..=3.0;
 
 /// A row and its figures.
@@ -19,7 +19,7 @@ pub const LOCKED: RangeInclusive<f64> = 2.0..=3.0;
 pub struct Verdict {
     /// The goal's id.
     pub goal: &'static str,
-    /// What was measured, in words.
+    /// The measured quantity, in words.
     pub what: String,
     /// The name of what ours is compared with.
     pub peer: &'static str,

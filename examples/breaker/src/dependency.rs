@@ -1,4 +1,4 @@
-//! What the workers call: an HTTP server that fails and slows by a script.
+//! The dependency that the workers call: an HTTP server that fails and slows by a script.
 
 use std::fmt;
 use std::net::SocketAddr;

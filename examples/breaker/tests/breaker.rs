@@ -1,4 +1,4 @@
-//! The example runs and holds what it shows.
+//! The example runs and keeps its promise.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! A client whose upstreams cannot take each other down: a bulkhead for each host, on reqwest.
+//! A client with upstreams that cannot take each other down: a bulkhead for each host, on reqwest.
 //!
 //! `cargo run -p bulklink-examples-client` starts three small upstreams, of which one is slow and
 //! one rejects most requests, and calls them in turn: first without limits, then with them. With
@@ -74,7 +74,7 @@ async fn start(name: &str, time: Duration, limit: Option<Bulkhead>) -> Result<Ur
     Ok(url)
 }
 
-/// Calls the upstreams in turn, one call each 5 ms, and returns what has come of it.
+/// Calls the upstreams in turn, one call each 5 ms, and returns the results.
 async fn run(urls: &[Url], limit: usize) -> Result<Vec<Tally>, Error> {
     let hosts: Partitions<String> = Partitions::builder("hosts").parallelism(limit).max_partitions(1000).build()?;
     let client = BulkheadLayer::keyed(&hosts, host)

@@ -1,4 +1,4 @@
-//! What the limit protects: it counts its users, on a socket.
+//! The resource behind the limit: it counts its users, on a socket.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,7 +14,7 @@ pub(crate) struct Resource {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// What the resource has seen.
+/// The figures of the resource.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
     pub(crate) users: usize,

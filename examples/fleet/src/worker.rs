@@ -39,7 +39,7 @@ async fn client(payments: Bulkhead, mut resource: BufReader<UnixStream>) -> Resu
     }
 }
 
-/// Says a word to the resource, and waits for its answer: so it never sees two users of one slot.
+/// Sends a word to the resource, and waits for its answer: so it never sees two users of one slot.
 async fn say(resource: &mut BufReader<UnixStream>, word: &str) -> Result<()> {
     resource.write_all(format!("{word}\n").as_bytes()).await?;
     resource.read_line(&mut String::new()).await?;

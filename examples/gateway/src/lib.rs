@@ -2,8 +2,8 @@
 //! tenant, and holds them until the stream of events has ended.
 //!
 //! A layer admits a request before its body is read, so the cost cannot come from `max_tokens` in
-//! the JSON. As in other gateways, the client says it in a header, too; a request without it costs
-//! what is usual. The upstream must enforce the same limit.
+//! the JSON. As in other gateways, the client sends it in a header, too; a request without it costs
+//! the usual number. The upstream must enforce the same limit.
 
 pub mod upstream;
 
@@ -21,7 +21,7 @@ use bulklink_tower::http::{KeyHeader, Responses, TimeoutHeader};
 use futures_util::stream;
 use tokio::time::{Instant, timeout_at};
 
-/// The cost of a request that does not say it, in tokens.
+/// The cost of a request that does not name one, in tokens.
 const USUAL: usize = 1_000;
 
 /// The header with the point in time at which a request is to be over, in milliseconds since 1970.
@@ -30,7 +30,7 @@ const DEADLINE: &str = "x-deadline";
 /// The time of a request that has no deadline.
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// What the gateway forwards with.
+/// The parts of the gateway.
 #[derive(Clone, Debug)]
 struct Upstream {
     client: reqwest::Client,
@@ -60,7 +60,7 @@ pub fn gateway(url: &str, tokens: &Bulkhead, tenants: &Partitions<String>) -> Re
         .with_state(Upstream { client: reqwest::Client::new(), url: url.into() }))
 }
 
-/// What a request costs: at most as many tokens as it generates.
+/// The cost of a request: at most as many tokens as it generates.
 fn cost(request: &Request) -> usize {
     let tokens = request.headers().get("x-max-tokens").and_then(|value| value.to_str().ok()?.parse().ok());
     tokens.unwrap_or(USUAL).max(1)
@@ -75,7 +75,7 @@ fn end(headers: &HeaderMap) -> Instant {
 }
 
 /// Forwards the events as they come. The deadline, and an upstream that dies, end the stream with
-/// an error, which aborts the response: the client can tell it from a complete one.
+/// an error, which aborts the response: the client can distinguish it from a complete one.
 async fn forward(
     State(upstream): State<Upstream>,
     headers: HeaderMap,

@@ -10,8 +10,8 @@ use axum::routing::post;
 use futures_util::stream::{self, StreamExt};
 use tokio::time::sleep;
 
-/// Makes a model that takes so long for a token. It streams as many as the request's body says, or
-/// dies after three if the body is no number.
+/// Makes a model that takes so long for a token. It streams as many as the request's body asks for,
+/// or dies after three if the body is no number.
 pub fn upstream(token: Duration) -> Router {
     let answer = move |prompt: String| async move {
         let tokens: Option<u64> = prompt.parse().ok();

@@ -18,13 +18,13 @@ use tonic::{Response, Status};
 use proto::Number;
 use proto::counter_server::{Counter, CounterServer};
 
-/// What the definition in `proto/counter.proto` is compiled to.
+/// The compiled definition of `proto/counter.proto`.
 #[allow(missing_docs, clippy::all, clippy::pedantic)]
 pub mod proto {
     tonic::include_proto!("counter");
 }
 
-/// What a streamed call counts to, before it fails.
+/// The last number of a streamed call, before it fails.
 pub const HIGHEST: u32 = 12;
 
 /// Makes the bulkhead: 16 calls run, and 64 wait for at most a second.

@@ -1,4 +1,4 @@
-//! All bulkheads of the service, as the settings say.
+//! All bulkheads of the service, by the settings.
 
 use bulklink_tokio::config::{Applied, ApplyError, Config, Problem};
 use bulklink_tokio::{Bulkhead, Partitions, Registry, Tokio};

@@ -88,7 +88,7 @@ pub(crate) fn hold_back(exports: &Bulkhead) -> Ceiling {
     ceiling
 }
 
-/// Says where to look.
+/// Prints where to look.
 pub(crate) fn places(service: SocketAddr, settings: &Path) -> String {
     let (dashboard, settings, pid) = (grafana("dashboard.json"), absolute(settings), std::process::id());
     format!(

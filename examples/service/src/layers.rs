@@ -1,4 +1,4 @@
-//! The layers around the routes: what limits them, and what they read in a request.
+//! The layers around the routes: limits, and values from a request.
 
 use axum::extract::Request;
 use axum::http::StatusCode;
@@ -7,7 +7,7 @@ use bulklink_tokio::{Bulkhead, InvalidArgument, Partitions, Tokio};
 use bulklink_tower::BulkheadLayer;
 use bulklink_tower::http::{KeyHeader, Respond, Responses, TimeoutHeader};
 
-/// The headers in which clients say who they are, and how long they wait for an answer.
+/// The headers for the identity of a client, and for how long it waits for an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
     pub(crate) timeout: TimeoutHeader,
@@ -27,7 +27,7 @@ impl Headers {
         BulkheadLayer::new(bulkhead).deadline_from(&self.timeout).respond().share_slot()
     }
 
-    /// Limits each tenant, over all routes, and cancels what is late.
+    /// Limits each tenant, over all routes, and cancels late requests.
     pub(crate) fn limit_each(&self, tenants: &Partitions<String>) -> BulkheadLayer<Request, Tokio, Respond> {
         let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS);
         BulkheadLayer::keyed_by_header(tenants, &self.tenant)

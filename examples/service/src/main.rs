@@ -1,4 +1,4 @@
-//! A gateway whose upstreams and tenants cannot take it down: admission, deadlines, metrics, a page
+//! A gateway that its upstreams and tenants cannot take down: admission, deadlines, metrics, a page
 //! of its bulkheads, readiness, reload and draining of a service on axum and reqwest.
 //!
 //! `cargo run -p bulklink-examples-service -- --demo` starts it with an upstream and a load.
@@ -36,10 +36,10 @@ use crate::settings::Settings;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// A gateway whose upstreams and tenants cannot take it down.
+/// A gateway that its upstreams and tenants cannot take down.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The file of settings, whose limits may change while the service runs.
+    /// The file of settings. Its limits may change while the service runs.
     #[arg(default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/app.toml"))]
     file: PathBuf,
     /// Starts an upstream, in place of that of the file, and a load with bursts.

@@ -14,12 +14,12 @@ use crate::settings::{Refused, Settings};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What the polls of the file have found.
+/// The findings of the polls of the file.
 #[derive(Debug)]
 struct Content {
-    /// What was applied or refused.
+    /// The content that was applied or refused.
     judged: String,
-    /// What the last poll read.
+    /// The content that the last poll read.
     read: String,
 }
 
@@ -32,7 +32,7 @@ impl Content {
     }
 }
 
-/// Applies each new content of the file, and what it has on SIGHUP. If anything is wrong with it,
+/// Applies each new content of the file, and its content on SIGHUP. If anything is wrong with it,
 /// all stays as it is, and each reason is logged.
 pub(crate) async fn watch(
     path: PathBuf,

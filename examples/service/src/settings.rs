@@ -15,7 +15,7 @@ pub(crate) struct Settings {
     pub(crate) drain_limit_ms: u64,
     /// The service is not ready once requests have waited for its processor in most of this time.
     pub(crate) grace_ms: u64,
-    /// What a reload may change.
+    /// The settings that a reload may change.
     pub(crate) limits: Config,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Settings {
 pub(crate) struct Refused(pub(crate) Vec<String>);
 
 impl Settings {
-    /// Reads the settings. An error names the line, the path of the value and what is accepted.
+    /// Reads the settings. An error names the line, the path of the value and the accepted values.
     pub(crate) fn parse(text: &str) -> Result<Self, Refused> {
         let refused = |path: &str, error: &toml::de::Error| {
             let line = text[..error.span().map_or(0, |span| span.start)].matches('\n').count() + 1;

@@ -1,4 +1,4 @@
-//! Tests that the example runs and prints what it should.
+//! Tests that the example runs and prints the expected text.
 
 #[path = "../../tests/program/mod.rs"]
 mod program;

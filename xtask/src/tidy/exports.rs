@@ -28,7 +28,7 @@ pub(super) fn exports(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Returns the names of a crate's root: its public modules, and what it re-exports.
+/// Returns the names of a crate's root: its public modules and its re-exports.
 fn exported(code: &str) -> impl Iterator<Item = &str> {
     let lists = captures(r"(?m)^pub (?:mod|use) (?:\w+::)*\{?([^;}]*)", code);
     lists.into_iter().flat_map(words).filter(|name| !KEPT.contains(name))

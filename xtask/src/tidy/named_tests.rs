@@ -1,12 +1,12 @@
 //! Every row of `docs/PROMISES.md` and of `docs/PEERS.md` names a test, and every test named there
-//! exists in exactly one file. A row about a peer may say instead why there is none.
+//! exists in exactly one file. A row about a peer may have the reason for a missing one instead.
 //!
 //! A test is named as `folder/file::test`: the end of the path of its file, and its function.
 
 use super::tree::{File, Findings, Tree};
 use crate::workspace::captures;
 
-/// A page with tables whose last column names tests.
+/// A page with tables that name tests in the last column.
 pub(super) struct Page {
     pub(super) path: &'static str,
     /// The first line of each table.

@@ -6,7 +6,7 @@ const LONGEST: usize = 500;
 
 const CORE: &str = "crates/bulklink-core/src/";
 
-/// Every file begins with `//!` and says what it contains.
+/// Every file begins with `//!` and a line about its content.
 pub(super) fn header(tree: &Tree, findings: &mut Findings) {
     for file in tree.sources().filter(|file| !file.text.starts_with("//!")) {
         findings.add(&file.path, 1, "begin with `//!` and say what the file contains");

@@ -1,4 +1,4 @@
-//! The files and packages that the rules check, and what the rules find.
+//! The files and packages that the rules check, and the findings.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct Prose<'a> {
     pub(crate) code: Option<&'a str>,
 }
 
-/// Places that break a rule: the path, the line and what is wrong.
+/// Places that break a rule: the path, the line and the fault.
 #[derive(Default)]
 pub(crate) struct Findings(pub(crate) Vec<(String, usize, String)>);
 
@@ -45,7 +45,7 @@ impl Tree {
     pub(crate) fn read() -> Result<Self> {
         let mut list = command("git", &["ls-files", "--cached", "--others", "--exclude-standard"]);
         let list = ask(list.args(["*.rs", "*.md", "*Cargo.toml"])).context("git does not list the files")?;
-        // Git also lists what is deleted and not yet committed.
+        // Git also lists files that are deleted and not yet committed.
         let present = list.lines().map(|path| (path, workspace::root().join(path))).filter(|(_, file)| file.is_file());
         let read = |(path, file)| Ok(File { path: String::from(path), text: fs::read_to_string(file)? });
         Ok(Tree { files: present.map(read).collect::<Result<_>>()?, packages: workspace::packages()? })

@@ -1,7 +1,7 @@
 //! Used when a check needs a compiler or a program that the machine does not have: `msrv`,
 //! `no-std`, `embedded`, `size`, `bench`, `fuzz`, `mutants` and `test` find it here.
 //!
-//! What is missing is unpacked or installed below `target/`, or installed through apt-get, unless
+//! A missing tool is unpacked or installed below `target/`, or installed through apt-get, unless
 //! [`NO_INSTALL`] is set. No toolchain is ever installed, neither through rustup nor otherwise.
 
 pub(crate) mod bare;
@@ -36,7 +36,7 @@ impl Compiler {
         programs.into_iter().chain(self.libraries.iter().map(|folder| ("LD_LIBRARY_PATH", folder.clone())))
     }
 
-    /// Returns what the compiler answers to an option, or `None` if it does not run.
+    /// Returns the compiler's answer to an option, or `None` if it does not run.
     pub(crate) fn answer(&self, option: &str) -> Option<String> {
         ask(command(&self.rustc, &[option]).envs(self.variables())).map(|answer| answer.trim().to_owned())
     }

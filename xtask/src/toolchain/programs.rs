@@ -46,7 +46,7 @@ fn install(package: &str) -> Result<()> {
 }
 
 /// Installs a Debian package, but only if the user agrees: by `yes`, with `CI=true`, or on a
-/// terminal. Otherwise the error says how to install it.
+/// terminal. Otherwise the error has the way to install it.
 pub(crate) fn from_apt_asking(package: &str, yes: bool) -> Result<()> {
     let how = format!("{package} is not installed; `apt-get install {package}`, as root, adds it");
     let is_given = yes || env::var("CI").is_ok_and(|ci| ci == "true");
@@ -57,7 +57,7 @@ pub(crate) fn from_apt_asking(package: &str, yes: bool) -> Result<()> {
 pub(crate) const POSTGRESQL: &str = "postgresql";
 
 /// Runs a command while the scripts of Debian's packages create no server for the whole machine, as
-/// their manual says how.
+/// their manual describes how.
 const WITHOUT_SERVER: &str = "folder=/etc/postgresql-common/createcluster.d; mkdir -p $folder; \
     trap 'rm -f $folder/bulklink.conf; rmdir --ignore-fail-on-non-empty $folder' EXIT; \
     echo 'create_main_cluster = false' >$folder/bulklink.conf; \"$@\"";

@@ -41,7 +41,7 @@ pub fn peak() -> usize {
 
 // SAFETY: every block is the inner heap's, which is an allocator.
 unsafe impl GlobalAlloc for Heap {
-    // SAFETY: what the caller promises is what the inner heap asks for.
+    // SAFETY: the caller's promise is that of the inner heap.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as above.
         let block = unsafe { self.heap.alloc(layout) };
