@@ -32,8 +32,8 @@ fn with_a_clock_that_is_not_set_back_successes_may_be_added_late() {
     play_all::<World>(scripts(prop_oneof![calls, time], false));
 }
 
-/// The settings change to others, whose windows are longer or shorter, of the other kind, or the
-/// same: a length that differs by a few nanoseconds has the same parts.
+/// The settings change to others, with windows that are longer or shorter, of the other kind, or
+/// the same: a length that differs by a few nanoseconds has the same parts.
 #[test]
 fn a_circuit_whose_settings_change_does_what_the_model_does() {
     let calls = || prop_oneof![(1_usize..=8), (1_usize..=60)].prop_map(Span::Calls);

@@ -94,7 +94,7 @@ fn by_probes() -> Vec<Setup> {
     setups
 }
 
-/// Returns worlds whose clock can be set back.
+/// Returns worlds with a clock that can be set back.
 fn with_clocks_set_back() -> Vec<Start> {
     let time = by_time().remove(0);
     let by_time = Start { waits: vec![PART, 10 * PART], goes_back: true, ..plain(time) };
@@ -111,8 +111,8 @@ fn with_everything() -> Vec<Start> {
     worlds.iter().map(|start| Start { is_full: true, ..start.clone() }).flat_map(|start| preludes(&start)).collect()
 }
 
-/// Returns worlds whose settings change: the window becomes longer, shorter, of the other kind, or
-/// stays; more or fewer probes may run, and fewer of them decide.
+/// Returns worlds with settings that change: the window becomes longer, shorter, of the other kind,
+/// or stays; more or fewer probes may run, and fewer of them decide.
 fn with_other_settings() -> Vec<Start> {
     let calls = Setup { span: Span::Calls(2), probes: 2, close_after: 2, reopen_after: 2, ..SETUP };
     let longer = Setup { span: Span::Calls(4), failures: Some(Limit::Calls(3)), ..SETUP };

@@ -1,4 +1,4 @@
-//! What a guard promises around services.
+//! The promises of a guard around services.
 #![cfg(all(feature = "tower", not(bulklink_loom)))]
 
 use std::future::{Future, Pending, pending, ready};

@@ -196,7 +196,7 @@ fn busy(capacity: usize, waiting_room: usize) -> Vec<Input> {
 }
 
 /// Returns inputs that admit a call with a deadline from the queue, after it has waited for more
-/// than half of what it was allowed: it can still end in time or late.
+/// than half of its time: it can still end in time or late.
 fn admitted(capacity: usize, waiting_room: usize) -> Vec<Input> {
     let running = (0..capacity).map(|_| Input::Enter(Ask::ONE));
     let (whole, tick) = (Input::Enter(Ask { deadline: Some(14), ..Ask::ONE }), [Input::Tick, Input::Tick]);

@@ -1,5 +1,5 @@
-//! What the exhaustive search does not cover: wakers, watches, the occupancy in rejections, clocks
-//! that run backwards, and tickets of another gate.
+//! The parts that the exhaustive search does not cover: wakers, watches, the occupancy in
+//! rejections, clocks that run backwards, and tickets of another gate.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

@@ -141,7 +141,7 @@ fn a_wait_that_is_not_measured_counts_as_zero_long() {
     assert_eq!(waits, of(&[Duration::ZERO]));
 }
 
-/// A gate of four units whose holds are measured.
+/// A gate of four units with measured holds.
 struct Measured {
     gate: TestGate,
     calls: Calls,
@@ -280,7 +280,7 @@ fn a_slot_that_is_given_up_before_it_was_collected_was_in_use_until_then() {
     assert_eq!(measured.busy(900), 400 + 100);
 }
 
-/// The epoch stands for no time: a gate whose limits are set before any clock was read offers
+/// The epoch stands for no time: a gate with limits that are set before any clock was read offers
 /// nothing from then on.
 #[test]
 fn use_counts_from_the_first_known_time_on() {

@@ -131,7 +131,7 @@ fn loads_of_several_looks_are_one() {
     assert_eq!((both.capacity, both.in_use, both.waiting, both.is_closed), (4, 4, 0, false));
 }
 
-/// What is only watched changes no event of others.
+/// A watch alone changes no event of others.
 #[test]
 fn a_change_that_is_watched_leaves_events_as_they_are() {
     for (change, kind) in [("resize", EventKind::Resized), ("resume", EventKind::Resumed)] {

@@ -1,5 +1,5 @@
-//! What the reserve that is learnt makes of a bad past, of other tenants, and of hostile calls: the
-//! real gate in virtual time.
+//! The effect on the learnt reserve of a bad past, of other tenants, and of hostile calls: the real
+//! gate in virtual time.
 
 #[path = "reserve/random.rs"]
 mod random;
@@ -233,8 +233,8 @@ fn is_in_a_burst(call: &Arrival) -> bool {
     call.at > PERIOD && call.at % PERIOD >= PERIOD - BURST
 }
 
-/// Returns the lateness in bursts of three times what can be served, with 130 ms for calls of 50,
-/// beside other calls.
+/// Returns the lateness in bursts of three times the capacity, with 130 ms for calls of 50, beside
+/// other calls.
 fn lateness_in_bursts(name: &str, load_between: f64, others: &[Arrival]) -> f64 {
     let period = |begin: u64| {
         let burst = begin + PERIOD - BURST;
@@ -277,7 +277,7 @@ fn quick_calls_do_not_make_those_late_that_come_in_bursts_only() {
     }
 }
 
-/// Twice what can be served, with 80 ms for calls of 50, beside four times as many quick ones.
+/// Twice the capacity, with 80 ms for calls of 50, beside four times as many quick ones.
 #[test]
 fn quick_calls_do_not_make_others_late_under_overload() {
     for budget in [MS, 80 * MS, 10 * MINUTE] {

@@ -91,7 +91,7 @@ fn forked(work: impl FnOnce() -> String) -> String {
     }
 }
 
-/// They share what a process keeps, such as the seeds of hash maps, once a thread has used one.
+/// They share the state of a process, such as the seeds of hash maps, once a thread has used one.
 #[test]
 fn forked_processes_share_no_identity_of_a_process_and_of_a_probe() {
     let mut used = HashSet::new();

@@ -125,7 +125,7 @@ impl Client {
 /// Processes, and the texts of their numbers in a sorted set, which are whole.
 type Scores = BTreeMap<String, String>;
 
-/// One script: the generator, the machine and what the generator remembers.
+/// One script: the generator, the machine and the memory of the generator.
 struct Run {
     random: Rng,
     allocator: Allocator,
@@ -336,6 +336,6 @@ fn the_script_does_what_the_machine_does() {
     println!("{} commands agree: {outcomes:?}", count * STEPS);
     // Every outcome was among them, or the commands were not random enough.
     assert!(outcomes.len() == 9 || count < 100, "{outcomes:?}");
-    // The texts still have what the test replaces.
+    // The texts still have the parts that the test replaces.
     assert!([Script::Sync, Script::Resize].iter().all(|script| on_test_clock(script.text()).contains("#KEYS")));
 }

@@ -1,5 +1,5 @@
-//! The driver, a background task that expires waiters: what can stop or delay it, and that other
-//! waiters still expire in time.
+//! The driver, a background task that expires waiters: its stops and delays, and that other waiters
+//! still expire in time.
 
 use std::future::Future;
 use std::num::NonZeroU64;

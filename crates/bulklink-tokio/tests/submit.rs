@@ -111,8 +111,8 @@ fn without_a_timer_submit_with_a_limit_is_refused() {
     }
 }
 
-/// The handle of a runtime that has ended can still be entered. What is spawned there is dropped
-/// immediately.
+/// The handle of a runtime that has ended can still be entered. A task that is spawned there is
+/// dropped immediately.
 #[test]
 fn an_operation_submitted_to_an_ended_runtime_is_lost() {
     for runtime in [one_thread(), many_threads()] {

@@ -16,8 +16,8 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tower::{BoxError, Layer, Service, service_fn};
 
-/// A server for one connection. It reads the head of a request, and then sends what the test does,
-/// until the sender is dropped.
+/// A server for one connection. It reads the head of a request, and then sends the parts of the
+/// test, until the sender is dropped.
 struct Upstream {
     url: Url,
     sender: Option<UnboundedSender<&'static str>>,

@@ -166,7 +166,7 @@ async fn a_client_that_sends_nothing_holds_a_slot_and_one_that_has_sent_all_is_a
     half_open.ask().await;
     half_open.0.shutdown().await.unwrap();
     assert!(half_open.is_answered(LONG).await);
-    // The server closes what the client has half closed.
+    // The server closes the connection that the client has half closed.
     assert_eq!(half_open.0.read(&mut [0]).await.unwrap(), 0);
     assert!(Client::connect(server.address).await.is_served().await);
     drop(silent);

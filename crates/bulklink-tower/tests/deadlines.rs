@@ -90,7 +90,7 @@ async fn a_task_that_is_late_to_take_its_slot_begins_no_work() {
     assert_eq!((calls.load(Ordering::Relaxed), payments.status().in_flight), (0, 0));
 }
 
-/// A runtime whose clock stands still, and whose timers complete immediately.
+/// A runtime with a clock that stands still, and timers that complete immediately.
 #[derive(Clone)]
 struct Early;
 

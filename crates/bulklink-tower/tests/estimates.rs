@@ -1,4 +1,4 @@
-//! Estimates of a layer on clocks that do what a clock should not.
+//! Estimates of a layer on clocks that misbehave.
 #![cfg(feature = "http")]
 
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use http::{Request, Response};
 use http_body_util::Empty;
 use tower::{Layer, Service, service_fn};
 
-/// A clock that runs what is left in it, once, when it is read.
+/// A clock that runs the function in it, once, when it is read.
 #[derive(Clone)]
 struct Foreign {
     clock: FakeClock,

@@ -31,7 +31,7 @@ fn echo()
     })
 }
 
-/// A service that becomes ready, or fails to, when the test says so.
+/// A service that becomes ready, or fails to, on the signal of the test.
 #[derive(Clone, Default)]
 struct Fickle {
     is_ready: Arc<AtomicBool>,
@@ -146,7 +146,7 @@ async fn linkerd2_proxy_225_a_rejection_keeps_its_figures_through_layers_that_bo
 }
 
 /// Tower-resilience #399: readiness was awaited in a task of its own, and a limit that was closed,
-/// or whose task failed, reported to be ready without a permit.
+/// or with a task that failed, reported to be ready without a permit.
 #[tokio::test]
 async fn tower_resilience_399_readiness_is_a_slot_or_a_rejection_and_needs_no_task() {
     let upstream = bulkhead(1, 10);

@@ -16,7 +16,7 @@ use tower::{Layer, Service, ServiceExt, service_fn};
 
 type Answer = Result<u32, Infallible>;
 
-/// A service that answers when its request says so.
+/// A service that answers on the signal in its request.
 fn manual()
 -> impl Service<oneshot::Receiver<u32>, Response = u32, Error = oneshot::error::RecvError, Future: Send> + Clone {
     service_fn(|request: oneshot::Receiver<u32>| request)
@@ -166,7 +166,7 @@ async fn a_task_that_tries_again_in_a_loop_lets_other_tasks_run() {
     assert!((1..1000).contains(&rejected), "{rejected}");
 }
 
-/// Tells, when it is dropped, how many slots are taken.
+/// Sends, when it is dropped, how many slots are taken.
 struct Witness(Bulkhead, mpsc::Sender<usize>);
 
 impl Drop for Witness {

@@ -60,7 +60,7 @@ fn labels(page: &Value) -> Vec<&str> {
 }
 
 /// A registry with an idle bulkhead, partitions that are all in use, and a bulkhead that is full.
-/// The calls that run and wait are kept in what this returns beside it.
+/// The calls that run and wait are kept in the second value that this returns.
 async fn registry() -> (Registry, impl Sized) {
     let registry = Registry::new();
     registry.create(Bulkhead::builder("idle").parallelism(4)).unwrap();
@@ -215,7 +215,7 @@ async fn the_order_is_by_severity_then_rejections_then_utilisation_then_label() 
             bulkhead
         });
     let app = page::router(&registry);
-    // What was rejected before this does not count.
+    // Earlier rejections do not count.
     text(&app, "").await;
     advance(MS).await;
     reject(&rejecting, 1);
@@ -288,7 +288,7 @@ async fn the_page_shows_what_is_there_when_it_is_asked_for_and_changes_nothing()
     assert_eq!(labels(&json(&app, "").await).len(), 2);
 }
 
-/// Of what was over half a minute ago, the page says nothing, whether it is asked for often, by
+/// The page has nothing of load that was over half a minute ago, whether it is asked for often, by
 /// several viewers, seldom, or for the first time.
 #[tokio::test(start_paused = true)]
 async fn a_burst_that_is_over_is_not_reported() {

@@ -107,7 +107,7 @@ async fn the_size_hint_is_that_of_the_body() {
     assert!(!response.body().is_end_stream());
 }
 
-/// A body that tells whether its slot was still taken when it was dropped.
+/// A body that records whether its slot was still taken when it was dropped.
 struct DropsFirst(Bulkhead);
 
 impl Body for DropsFirst {

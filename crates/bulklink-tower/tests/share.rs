@@ -14,8 +14,8 @@ use tower::{ServiceBuilder, ServiceExt, service_fn};
 
 type Layer = BulkheadLayer<Request<()>, Tokio, Respond>;
 
-/// Returns how many slots of two layers are held after the answer, by what the service kept; first
-/// outside.
+/// Returns how many slots of two layers are held after the answer, by the value that the service
+/// kept; first outside.
 async fn held_after_the_answer(
     request: Request<()>,
     outer: impl Fn(Layer) -> Layer,

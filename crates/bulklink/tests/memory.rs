@@ -1,6 +1,6 @@
 //! With the feature `tracing` and without a subscriber, nothing is allocated for it; and a burst of
 //! events leaves no memory behind, with handlers and in channels. A program of its own, because it
-//! counts what the whole program allocates: so one test at a time.
+//! counts the allocations of the whole program: so one test at a time.
 
 use std::alloc::System;
 use std::pin::pin;
@@ -41,7 +41,7 @@ fn without_a_subscriber_nothing_is_allocated() {
         drop(held);
         assert!(waiting.now_or_never().expect("it was handed the slot").is_ok());
     };
-    // The queue and the histogram keep what the first calls allocate.
+    // The queue and the histogram keep the allocations of the first calls.
     (0..10).for_each(|_| calls());
     assert_eq!(allocated(calls), 0);
 }
@@ -84,7 +84,7 @@ fn a_burst_of_events_leaves_no_memory_behind() {
         drop((waiting, held));
         bulkhead.resize(1).expect("open");
     };
-    // The queue of calls keeps what it allocates.
+    // The queue of calls keeps its allocations.
     burst();
     bulkhead.handle().add_event_handler(EventFilter::ALL, |_| ());
     drop(bulkhead.try_slot());

@@ -1,4 +1,4 @@
-//! How calls end, and what the breaker has counted then.
+//! How calls end, and the counts of the breaker then.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a breaker promises to tasks and threads.
+//! The promises of a breaker to tasks and threads.
 #![cfg(not(bulklink_loom))]
 
 mod calls;

@@ -13,7 +13,7 @@ use crate::{breaker, builder, ms, recorded, state, taken, two_in_a_row};
 
 const THREADS: u32 = 8;
 
-/// What the threads have seen, to compare with what the breaker has counted.
+/// The counts of the threads, to compare with those of the breaker.
 #[derive(Default)]
 struct Seen {
     admitted: AtomicU64,

@@ -89,7 +89,7 @@ fn a_circuit_that_is_opened_by_hand_says_what_it_had_counted() {
     assert_eq!(taken(&log)[0].counts, Counts::default());
 }
 
-/// A handler may cause transitions: all handlers are told of each, in order.
+/// A handler may cause transitions: all handlers get each, in order.
 #[test]
 fn a_handler_may_change_the_circuit() {
     let breaker = breaker(&FakeClock::new(), two_in_a_row());

@@ -165,7 +165,7 @@ fn a_circuit_that_is_open_when_the_guard_is_built_counts_too() {
     assert_eq!(capacity(&guard), 10);
 }
 
-/// What a ceiling does to the bulkhead is told to its handlers, and no lock is held meanwhile.
+/// The bulkhead's handlers get the effects of a ceiling, and no lock is held meanwhile.
 #[test]
 fn a_handler_of_the_bulkhead_may_change_the_circuit_while_the_guard_is_built() {
     let mut executor = executor();

@@ -184,7 +184,7 @@ fn a_runtime_that_drops_a_closure_later_is_no_failure() {
 }
 
 /// The closure has ended and its outcome is counted, but the result is not there yet when the limit
-/// passes: its caller gets what was counted.
+/// passes: its caller gets the counted outcome.
 #[test]
 fn the_caller_gets_the_outcome_that_was_counted() {
     let executor = executor();

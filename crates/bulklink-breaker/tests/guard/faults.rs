@@ -1,6 +1,6 @@
 //! Faults of other policies of bulkhead and breaker, foremost Bulkman's: that each is absent here.
 //! `tests/breaker/faults.rs` has those of the breaker alone; `queue.rs`, `run_limit.rs` and
-//! `closures.rs` have those that stand beside what they are about.
+//! `closures.rs` have those that stand beside their subject.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -12,7 +12,7 @@ use bulklink_breaker::{Breaker, Guard, GuardError, Health, Settings, State};
 
 use crate::{builder, bulkhead, call, ended, executor, guard, is_idle, ms, open, running, state, trip, waiting};
 
-/// Bulkman: cancelled calls never reach the breaker, so a dependency whose callers all give up
+/// Bulkman: cancelled calls never reach the breaker, so a dependency with callers that all give up
 /// stays "healthy".
 #[test]
 fn cancelled_calls_reach_the_breaker() {
@@ -24,7 +24,7 @@ fn cancelled_calls_reach_the_breaker() {
     is_idle(&guard);
 }
 
-/// The same without that setting: what a gone client says of the dependency is how long it took.
+/// The same without that setting: of a gone client, only the time of its call counts.
 #[test]
 fn calls_that_are_cancelled_when_they_were_slow_reach_the_breaker() {
     let mut executor = executor();
@@ -148,7 +148,7 @@ fn a_rush_after_the_cool_down_reaches_the_dependency_once() {
     is_idle(guard);
 }
 
-/// The errors can be told apart.
+/// The errors can be distinguished.
 #[test]
 fn each_reason_has_its_own_error() {
     let mut executor = executor();

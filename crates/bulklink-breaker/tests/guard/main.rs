@@ -1,4 +1,4 @@
-//! What a guard promises: its bulkhead, its breaker and its run limit as one.
+//! The promises of a guard: its bulkhead, its breaker and its run limit as one.
 #![cfg(not(bulklink_loom))]
 
 mod by_hand;
@@ -59,12 +59,12 @@ where
     call
 }
 
-/// A call whose operation never ends.
+/// A call of an operation that never ends.
 fn running(executor: &mut Executor, guard: &TestGuard) -> Task<Outcome<()>> {
     call(executor, guard, pending())
 }
 
-/// A call whose operation must not run.
+/// A call of an operation that must not run.
 fn waiting(executor: &mut Executor, guard: &TestGuard) -> Task<Outcome<()>> {
     call(executor, guard, async { panic!("the operation ran") })
 }

@@ -14,7 +14,7 @@ use crate::{OnDrop, builder, bulkhead, call, ended, executor, guard, is_idle, ms
 type Caller = Arc<Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>>;
 type Panics = fn(&Result<(), &'static str>) -> bulklink_breaker::Outcome;
 
-/// A guard whose classifier panics.
+/// A guard with a classifier that panics.
 fn unclassified(executor: &bulklink::testing::Executor) -> Guard<FakeRuntime, Panics> {
     let classify: Panics = |_| panic_any("a classifier that panics, on purpose");
     let bulkhead = bulkhead(executor.runtime(), 1, 5);
@@ -56,8 +56,8 @@ fn a_panic_of_a_closure_reaches_its_caller() {
     assert_eq!((guard.breaker().stats().panicked, state(&guard)), (2, State::Open));
 }
 
-/// It is a fault of this program, and says nothing of the dependency. The operation has run, so
-/// that no error may say that it has not begun.
+/// It is a fault of this program, and means nothing for the dependency. The operation has run, so
+/// that no error may claim that it has not begun.
 #[test]
 fn a_panic_of_a_classifier_is_no_failure_and_reaches_the_caller() {
     let mut executor = executor();

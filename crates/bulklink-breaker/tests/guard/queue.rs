@@ -1,4 +1,4 @@
-//! The circuit and the queue: who may run, and what the circuit counts.
+//! The circuit and the queue: which calls run, and which the circuit counts.
 
 use std::thread;
 

@@ -26,7 +26,7 @@ fn measured(executor: &Executor, waiting_room: usize) -> TestGuard {
     builder(&bulkhead.measure_holds(true).build().expect("valid limits")).build().expect("valid settings")
 }
 
-/// A way to call a guard, whose operation must not run.
+/// A way to call a guard with an operation that must not run.
 type Way = fn(&mut Executor, TestGuard) -> Outcome<()>;
 
 fn run(executor: &mut Executor, call: impl Future<Output = Outcome<()>> + 'static) -> Outcome<()> {

@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use crate::HOUR;
 use crate::simulation::{MS, nanos};
 
-/// What is left of a call's time, from nothing to years.
+/// The rest of a call's time, from nothing to years.
 fn budgets() -> impl Strategy<Value = u64> {
     prop_oneof![1 => 0_u64..100, 4 => 0_u64..20_000, 2 => 0..HOUR, 1 => 0_u64..1 << 62]
 }
 
-/// A gate whose tickets are collected as soon as they are settled.
+/// A gate with tickets that are collected as soon as they are settled.
 struct World {
     gate: Gate<()>,
     calls: Calls,

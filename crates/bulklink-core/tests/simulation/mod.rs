@@ -130,7 +130,7 @@ impl Random {
         count(usize::try_from(self.0 >> 40).expect("24 bits")) / count(1 << 24)
     }
 
-    /// Returns a number around one, whose distribution is exponential.
+    /// Returns a number around one, in an exponential distribution.
     pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }

@@ -97,7 +97,7 @@ pub(crate) fn name_in(namespace: &str, label: &str) -> Name {
     Name::new(&Namespace::new(namespace).unwrap(), label).unwrap()
 }
 
-/// A process with shares, whose link lives as long as this.
+/// A process with shares, and a link that lives as long as this.
 pub(crate) struct Process<L> {
     runtime: Runtime,
     inner: bulklink_stores::Process<L>,

@@ -6,7 +6,7 @@ use bulklink_fleet::share::{Level, Reply, Statement};
 use crate::{Server, statement};
 
 impl Server {
-    /// A statement of a process whose next call needs `least` units in all.
+    /// A statement of a process with a next call that needs `least` units in all.
     fn state_for(&mut self, process: u128, keep: u32, need: u32, least: u32) -> Reply {
         self.seq += 1;
         self.now += 1;

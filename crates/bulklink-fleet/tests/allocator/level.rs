@@ -95,7 +95,7 @@ fn a_status_has_the_level_while_processes_wait() {
     }
 }
 
-/// What is left above the level goes first to processes that got nothing up to it.
+/// Units above the level go first to processes that got nothing up to it.
 #[test]
 fn a_process_that_was_granted_units_up_to_the_level_is_last_above_it() {
     let mut server = Server::new();
@@ -178,7 +178,7 @@ fn news_within_a_calm_is_told_after_it() {
     assert_eq!(reply.due, Some(Duration::from_millis(20)), "when the first has been silent for a claim");
 }
 
-/// A process that was given a higher level meanwhile is notified of one that was told before.
+/// A process that was given a higher level meanwhile is notified of one that was given before.
 #[test]
 fn a_level_that_has_risen_and_falls_again_is_news() {
     let mut server = Server::new();

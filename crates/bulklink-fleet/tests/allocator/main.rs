@@ -49,7 +49,7 @@ impl Server {
         })
     }
 
-    /// A statement of a process: what it keeps, needs, and would like to have.
+    /// A statement of a process: the units that it keeps, needs, and would like to have.
     pub(crate) fn state(&mut self, process: u128, keep: u32, need: u32, spare: u32) -> Reply {
         self.seq += 1;
         let statement = Statement { seq: self.seq, keep, need, spare, ..statement(process) };
@@ -186,7 +186,7 @@ fn a_silent_process_is_passed_over() {
     assert_eq!((reply.grant.units, reply.grant.level), (8, Some(Level::from(8))));
 }
 
-/// Before any step, a status shows what a step at its time would find.
+/// Before any step, a status shows the findings of a step at its time.
 #[test]
 fn a_status_is_of_its_time() {
     let mut server = Server::new();

@@ -29,7 +29,7 @@ fn a_state_is_read_from_its_texts() {
     }
 }
 
-/// What a server keeps beside the rows is what their processes get in replies.
+/// A server keeps beside the rows the numbers that their processes get in replies.
 #[test]
 fn texts_have_the_sums_of_the_rows() {
     for seed in 0..300 {

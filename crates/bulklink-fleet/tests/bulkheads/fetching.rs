@@ -1,11 +1,12 @@
-//! Calls that may not wait get units that are elsewhere; and rejections say why there are none.
+//! Calls that may not wait get units that are elsewhere; and rejections have the reason why there
+//! are none.
 
 use bulklink::{Bulkhead, Reason, Request};
 use bulklink_fleet::ceiling;
 
 use crate::scene::{Process, Scene, millis};
 
-/// A process whose bulkhead has no waiting room.
+/// A process with a bulkhead without a waiting room.
 fn narrow(scene: &mut Scene) -> Process {
     let (fleet, runtime) = (scene.fleet(), scene.executor.runtime());
     let bulkhead = Bulkhead::builder_on(runtime, "payments").parallelism(100).build().expect("valid");

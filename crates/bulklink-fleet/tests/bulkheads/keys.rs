@@ -94,8 +94,8 @@ fn a_store_that_cannot_be_reached_says_why() {
     assert_eq!(fleet.error(), None);
 }
 
-/// What the store has from partitions with so many keys, of which 100 are busy: the names that it
-/// is listened to for, and the commands of ten seconds.
+/// The content of the store from partitions with so many keys, of which 100 are busy: the names
+/// that it is listened to for, and the commands of ten seconds.
 fn load(keys: usize) -> (usize, u64) {
     let mut scene = Scene::new();
     let (_fleet, tenants) = shared(&scene, keys);
@@ -159,7 +159,7 @@ fn an_idle_share_that_rests_is_there_again_with_its_next_call() {
     assert_eq!(scene.store.listeners(), 1, "a rejected call counts");
     scene.advance(20_000);
     assert_eq!(scene.store.listeners(), 0);
-    // What is asked of the store has it listen again.
+    // A command to the store has it listen again.
     let look = scene.executor.spawn(process.share.look());
     scene.advance(1);
     assert!(look.output().expect("it is answered").is_ok());

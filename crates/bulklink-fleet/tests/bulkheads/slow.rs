@@ -17,7 +17,7 @@ pub(crate) struct Slow {
     pub(crate) inner: MemoryStore,
     pub(crate) runtime: FakeRuntime,
     pub(crate) weather: Arc<Weather>,
-    /// When the server began, if a link is told its age as of when it was made.
+    /// When the server began, if a link is given its age as of when it was made.
     pub(crate) began: Option<Instant>,
 }
 

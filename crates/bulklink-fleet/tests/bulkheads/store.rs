@@ -1,4 +1,4 @@
-//! What a store does, and what becomes of calls while it is away.
+//! A store at work, and the fate of calls while it is away.
 
 use std::sync::Arc;
 

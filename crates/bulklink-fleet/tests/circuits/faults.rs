@@ -54,7 +54,7 @@ fn a_probe_of_an_earlier_half_open_circuit_takes_no_place_of_a_later_one() {
     assert_eq!(probes.iter().filter(|probe| !probe.is_finished()).count(), 2);
 }
 
-/// A runtime whose tasks its owner can end.
+/// A runtime with tasks that its owner can end.
 #[derive(Clone)]
 struct Mortal {
     executor: bulklink::testing::FakeRuntime,
@@ -93,7 +93,7 @@ impl Spawn for Mortal {
     }
 }
 
-/// A process whose task can be ended.
+/// A process with a task that can be ended.
 fn mortal(scene: &mut Scene) -> (Process, Task<()>) {
     let runtime = Mortal { executor: scene.executor.runtime(), tasks: Arc::default(), reads: Arc::default() };
     let circuits = Circuits::builder(scene.store.clone(), runtime.clone()).namespace("test").build().unwrap();

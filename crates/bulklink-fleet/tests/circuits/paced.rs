@@ -1,4 +1,4 @@
-//! A store whose answers take their time, or never come: for some of its rows, such as one that
+//! A store with answers that take their time, or never come: for some of its rows, such as one that
 //! another session has locked, and for many circuits of one process.
 
 use std::future::pending;

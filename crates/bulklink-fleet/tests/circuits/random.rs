@@ -19,14 +19,14 @@ struct World {
     rng: Rng,
     processes: Vec<Process>,
     calls: Vec<Task<()>>,
-    /// Probes whose operation runs, and the most that ever did.
+    /// Probes with a running operation, and the most that ever ran.
     running: Rc<Cell<u32>>,
     most: Rc<Cell<u32>>,
     /// Calls that have ended by themselves.
     ended: Rc<Cell<u64>>,
 }
 
-/// A probe whose operation runs.
+/// A probe with a running operation.
 struct Running(Rc<Cell<u32>>);
 
 impl Drop for Running {

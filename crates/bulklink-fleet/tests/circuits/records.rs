@@ -46,7 +46,7 @@ fn known() -> impl Strategy<Value = Settings> {
 }
 
 proptest! {
-    /// What a server has of settings is the whole of them.
+    /// A server has the whole of the settings.
     #[test]
     fn settings_that_are_read_have_the_same_numbers(original in known()) {
         let Ok(text) = text(&original) else { return Ok(()) };

@@ -81,7 +81,7 @@ fn found_before() {
             &[Backup, Call(0), Run(1), Restore],
         ]
         .concat(),
-        // A server that has gone back, a closing by hand whose answer is lost, and its notice.
+        // A server that has gone back, a closing by hand without its answer, and its notice.
         &[
             &[ForceOpen(1), ForceOpen(0), Run(0), Run(1), ForceClosed(1), Call(1), Send(1), Call(1)][..],
             &[ForceClosed(0), Fail(1), Fail(1), Restore, Call(0), Arrive(1), Notice(1), Cut(1)],
@@ -103,7 +103,7 @@ fn found_before() {
             &[Call(1), Run(1), Fail(1), Run(1), Run(0), Fail(0), Send(0), Arrive(0), Tick(100), Answer(0)],
         ]
         .concat(),
-        // A cool-down that was heard of late is over on the server, which an answer says.
+        // A cool-down with a late notice is over on the server, as an answer shows.
         &[
             &[Call(0), Call(0), Fail(0), Fail(0), Run(0), Run(1), Tick(3_000), Call(1), Run(1), Tick(3_000)][..],
             &[Call(0), Run(0), Fail(0), Run(0), Tick(100), Notice(1), Tick(2_950), Fail(1), Run(1)],

@@ -311,7 +311,7 @@ impl Process {
         }
     }
 
-    /// Returns how many probes have a place here by what this process knows.
+    /// Returns how many probes have a place here as far as this process knows.
     pub(crate) fn known_probes(&self, now: Instant, leases: impl Fn(Pass) -> bool) -> usize {
         let own = self.circuit.view(now).probes;
         own + self.calls.iter().filter(|pass| pass.generation == self.seen && leases(**pass)).count()

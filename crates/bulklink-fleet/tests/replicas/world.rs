@@ -1,4 +1,4 @@
-//! A server with one circuit, its backup, two processes, and what can happen to them.
+//! A server with one circuit, its backup, two processes, and their events.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -84,7 +84,7 @@ pub(crate) fn all() -> Vec<Input> {
     [of_each(0), of_each(1), rest.to_vec()].concat()
 }
 
-/// What a short script begins with. Both processes are connected before.
+/// The prelude of a short script. Both processes are connected before.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) probes: u32,
@@ -226,7 +226,7 @@ impl World {
             }
             Tick(millis) => {
                 self.now = now + Duration::from_millis(millis);
-                // What a process has counted that has not reached the server may be too old now.
+                // Counts of a process that have not reached the server may be too old now.
                 let is_history = |process: &Process| process.replica.sharing(self.now).down_for > YOUNG;
                 self.is_disturbed |= self.processes.iter().any(is_history);
             }

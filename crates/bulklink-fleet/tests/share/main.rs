@@ -157,7 +157,7 @@ fn a_reply_does_not_hide_a_level_that_came_after_it() {
     ] {
         let mut share = share();
         let reply = granted(&mut share, 0, need(0, 3), 3, 100);
-        // What was said before the statement is over with its reply.
+        // Messages from before the statement are over with its reply.
         share.tighten(Level::from(1));
         let statement = share.send(at(10), Connection::default(), need(3, 3));
         for notice in &notices {

@@ -94,7 +94,7 @@ fn an_idle_process_sends_nothing() {
     assert_eq!(process.take_sent(), []);
 }
 
-/// Its calls have gone before it had units: so it needs none, which the next beat says.
+/// Its calls have gone before it had units: so it needs none, which the next beat states.
 #[test]
 fn a_process_that_needs_nothing_any_more_says_so_once() {
     let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
@@ -140,7 +140,7 @@ fn a_process_that_has_what_it_needs_does_not_ask_for_more() {
     }
 }
 
-/// All of its units are in use: there is no idle one whose time could come.
+/// All of its units are in use: there is no idle one with a time that could come.
 #[test]
 fn a_process_without_idle_units_is_not_looked_at_for_them() {
     let mut process = Process::new(Tuning::default());
@@ -262,7 +262,7 @@ fn a_new_connection_is_owed_a_statement() {
     assert_eq!(process.take_sent(), [need(0, 3)], "at most the capacity");
 }
 
-/// One that has what it needs sends nothing until the next beat, and is not looked at before.
+/// One without a need sends nothing until the next beat, and is not looked at before.
 #[test]
 fn a_process_states_its_spare_units_with_each_beat_and_nothing_in_between() {
     let mut process = Process::new(Tuning { headroom: 50, ..Tuning::default() });

@@ -94,7 +94,7 @@ impl Fault {
         statement
     }
 
-    /// What the server sees of a statement.
+    /// The statement as the server sees it.
     pub(crate) fn arrival(self, statement: &mut Statement, status: Option<&Status>) {
         let Some(status) = status else { return };
         if self == Fault::OldStatement {
@@ -103,7 +103,7 @@ impl Fault {
         }
     }
 
-    /// What a process sees of a message.
+    /// The message as a process sees it.
     pub(crate) fn message(self, member: &Member, now: u64, message: &mut Message) {
         match message {
             Message::Reply(Reply { grant, .. }) => self.grant(member, now, grant, true),

@@ -13,7 +13,7 @@ const LONGEST: u64 = 8;
 /// How long no second notice of a level follows, in milliseconds.
 const CALM: u64 = 2;
 
-/// What has to be remembered to judge.
+/// The memory of the judge.
 #[derive(Clone, Hash)]
 pub(crate) struct Judge {
     /// At most this many units may be in use.
@@ -76,8 +76,8 @@ impl Judge {
         self.told = None;
     }
 
-    /// A server without the latest data, whose clock has gone back as well, cannot know tokens of
-    /// before.
+    /// A server without the latest data, and with a clock that has gone back as well, cannot know
+    /// tokens of before.
     pub(crate) fn lose_clock(&mut self, now: ServerTime) {
         if u64::from(now) <= u64::from(self.highest) {
             self.highest = Token::default();
@@ -156,7 +156,7 @@ fn within_limit(world: &World, before: &Before, sum: u32) -> Result<(), String> 
     ensure(!is_judged || sum <= bound, || format!("{sum} units are usable or in use of {bound}"))
 }
 
-/// The sum of what is granted grows only below the limit, or by adoption in a quarantine.
+/// The sum of the grants grows only below the limit, or by adoption in a quarantine.
 fn growth(world: &World, status: &Status, before: &Before) -> Result<(), String> {
     let earlier = before.status.as_ref().map_or(0, |status| status.granted);
     let bound = u64::from(before.bound.max(status.limit));

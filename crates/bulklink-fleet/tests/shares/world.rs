@@ -24,7 +24,7 @@ pub(crate) enum Input {
     Arrive(usize, bool),
     /// A message reaches its process. It can do so again if the flag is set.
     Deliver(usize, bool),
-    /// The connection of a process ends, with what is on its way.
+    /// The connection of a process ends, with the messages on their way.
     Cut(usize),
     /// An operation begins.
     Start(usize),
@@ -93,7 +93,7 @@ pub(crate) enum Message {
 pub(crate) struct World {
     /// Milliseconds of the processes' clock.
     pub(crate) now: u64,
-    /// What the server's clock has gone back, in milliseconds.
+    /// The step back of the server's clock, in milliseconds.
     behind: u64,
     born: u64,
     pub(crate) run: u64,

@@ -1,4 +1,4 @@
-//! The alert rules name metrics of the table, and do what their tests say.
+//! The alert rules name metrics of the table, and pass their tests.
 
 use bulklink_servers::{Promtool, require};
 

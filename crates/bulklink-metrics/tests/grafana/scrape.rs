@@ -19,7 +19,7 @@ use crate::alerts::{ALERTS, values};
 use crate::dashboard::expressions;
 use crate::names::named;
 
-/// Serves an exporter until the test process ends, and tells which formats it has served.
+/// Serves an exporter until the test process ends, and records which formats it has served.
 fn serve(exporter: Exporter, only: Option<Format>) -> (SocketAddr, Receiver<Format>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, (sender, formats)) = (listener.local_addr().unwrap(), channel());

@@ -1,4 +1,4 @@
-//! What `metrics-exporter-prometheus` makes of what is recorded.
+//! The text that `metrics-exporter-prometheus` makes of the records.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

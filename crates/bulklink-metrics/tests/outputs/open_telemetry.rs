@@ -1,4 +1,4 @@
-//! What the SDK of OpenTelemetry collects.
+//! The data that the SDK of OpenTelemetry collects.
 
 use std::thread;
 use std::time::Duration;

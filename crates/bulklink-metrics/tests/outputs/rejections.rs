@@ -8,7 +8,7 @@ use bulklink_metrics::Exporter;
 use crate::scene::{SECOND, Scene};
 use crate::series::{Series, outputs};
 
-/// What the calls themselves were told.
+/// The answers to the calls themselves.
 type Told = BTreeMap<(&'static str, &'static str), i64>;
 
 /// Another number of calls for each reason, so that none can be taken for another.
@@ -91,7 +91,7 @@ fn a_rejected_call_is_counted_exactly_once_in_every_output() {
     let mut scene = Scene::new();
     let exporter = Exporter::new(&scene.registry);
     let outputs = outputs(&exporter);
-    // Also before the calls, so that what is read twice would show.
+    // Also before the calls, so that a figure that is read twice would show.
     for (_, output) in &outputs {
         output.read();
     }

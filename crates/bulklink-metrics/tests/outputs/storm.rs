@@ -14,7 +14,7 @@ fn builder(label: &str) -> Builder<StdClock> {
     Bulkhead::builder_on(StdClock, label).parallelism(2).waiting_room(2).measure_holds(true)
 }
 
-/// What holds in every reading of a bulkhead whose calls ask for one unit.
+/// The invariants of every reading of a bulkhead with calls for one unit.
 fn check(series: &Series, label: &str, output: &str) {
     let labels = format!("bulkhead=\"{label}\",kind=\"bulkhead\"");
     let of = |name: &str, more: &str| series.count(&format!("bulklink_{name}{{{labels}{more}}}"));

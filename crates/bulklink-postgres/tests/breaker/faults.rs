@@ -191,7 +191,7 @@ fn a_server_that_was_killed_goes_on_with_its_rows() {
         let store = circuits(&server.url());
         let generation = load(&store).await.unwrap().generation;
         let mut changes = store.changes(&namespace()).await.unwrap();
-        // What was answered a moment ago may be lost, as operations wait for no disk.
+        // An answer of a moment ago may be lost, as operations wait for no disk.
         server.sql("SET synchronous_commit = on; CREATE TABLE public.waits (); CHECKPOINT");
         server.kill();
         assert_eq!(changes.next().await, Err(StoreError::Unreachable));
@@ -214,7 +214,7 @@ fn a_standby_refuses_until_it_is_promoted() {
         let store = circuits(&server.url());
         let generation = load(&store).await.unwrap().generation;
         store.force(&name("payments"), None, Force::Open).await.unwrap();
-        // Operations wait for no disk, and what is not written there is not sent.
+        // Operations wait for no disk, and rows that are not written there are not sent.
         server.sql("SET synchronous_commit = on; CREATE TABLE public.waits ()");
         standby.catch_up(&server);
         let other = circuits(&standby.url());

@@ -195,7 +195,7 @@ fn each_crash_and_each_start_is_another_run() {
         let next = Process::on(&server.store(), 1).await;
         let known = next.link.listen(&name).await.unwrap();
         assert!(known.age.unwrap() < PATIENCE, "{known:?}");
-        // What was committed is there.
+        // The committed rows are there.
         assert_eq!((next.granted(&name).await, next.state(&name, 0, 1).await), (3, Ok(1)));
         runs.dedup();
         assert_eq!(runs.len(), 4, "{runs:?}");

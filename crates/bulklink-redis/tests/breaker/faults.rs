@@ -102,7 +102,7 @@ fn operations_go_on_after_script_flush_and_with_the_least_rights() {
         store.force(&name("payments"), None, Force::Open).await.unwrap();
         assert_eq!(changes.next().await.unwrap().row.generation, generation + 1);
     });
-    // By the text, for a user who must not load scripts.
+    // By the text, for a user without the right to load scripts.
     user.rules += " -script|load +eval";
     let server = require!(Server::builder().acl(user.clone()).start());
     runtime.block_on(async {

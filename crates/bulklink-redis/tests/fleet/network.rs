@@ -38,7 +38,7 @@ async fn black_hole<R: Platform>(runtime: R, network: &Network) {
     let (token, lost) = (cut.share.token(), cut.share.lost());
     network.black_hole();
     lost.await;
-    // All that there is, and so what the lost share had.
+    // All units, and so those of the lost share.
     let mut slots = vec![];
     for _ in 0..3 {
         slots.push(other.bulkhead.within(LEASE * 8).slot().await.unwrap());
@@ -47,7 +47,7 @@ async fn black_hole<R: Platform>(runtime: R, network: &Network) {
     let lost = other.share.lost();
     assert!(cut.bulkhead.within(LEASE).slot().await.is_err(), "a call waits for the store");
     network.heal();
-    // What was sent into the black hole arrives now.
+    // The messages into the black hole arrive now.
     drop(late);
     pass(LEASE).await;
     assert!(lost.now_or_never().is_none());

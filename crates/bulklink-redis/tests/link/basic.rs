@@ -1,4 +1,4 @@
-//! What a link does on a server that is well.
+//! A link on a server that is well.
 
 use bulklink_fleet::Link;
 use bulklink_fleet::share::Notice;

@@ -71,7 +71,7 @@ async fn a_name_that_moves_ends_the_link() {
     }
     let run = process.link.listen(&names[1]).await.unwrap().run;
     assert_eq!(silent.granted(&names[1]).await, 5);
-    // Statements are on the way while the server says that the channel is gone.
+    // Statements are on the way while the server reports that the channel is gone.
     let calls = async {
         loop {
             match process.state(&names[1], 5, 5).await {
@@ -111,7 +111,7 @@ async fn a_dead_node_leaves_the_other_names() {
     process.ears.wait(|told| *told == Told::Ended);
     let next = at(&cluster.nodes()[0].url(), 2).await;
     let deadline = Instant::now() + PATIENCE;
-    // The others still redirect to it, or say that the cluster is down.
+    // The others still redirect to it, or report that the cluster is down.
     let refused = StoreError::Refused { code: "CLUSTERDOWN".into() };
     assert_eq!(next.link.listen(&names[1]).await, Err(refused.clone()));
     assert_eq!(next.link.look(&names[1]).await, Err(refused));

@@ -7,7 +7,7 @@ use std::thread;
 
 use bulklink_redis::plumbing::Script;
 
-/// Listens for ever, and answers each command as told. Returns the URL.
+/// Listens for ever, and answers each command as in the script. Returns the URL.
 pub(crate) fn serve(answer: impl Fn(&[String]) -> Vec<u8> + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! What a server refuses, and that no error shows a secret.
+//! Refusals of a server, and that no error shows a secret.
 
 use std::time::Duration;
 
@@ -242,7 +242,7 @@ async fn a_part_of_the_data_that_is_lost_begins_a_quarantine() {
         let reply = state(&other, &name, 0, 4).await;
         assert_eq!(reply.grant.units, 0, "{lost:?}");
         assert!(reply.quarantine >= terms.lease / 2, "{lost:?}: {:?}", reply.quarantine);
-        // The holder is counted again, and has what it keeps.
+        // The holder is counted again, and has the units that it keeps.
         assert_eq!(state(&process, &name, 6, 6).await.grant.units, 6, "{lost:?}");
         smol::Timer::after(reply.quarantine / 2).await;
         assert_eq!(state(&process, &name, 6, 6).await.grant.units, 6, "{lost:?}");

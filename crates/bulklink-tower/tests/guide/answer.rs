@@ -7,7 +7,7 @@ use bulklink_tokio::{Bulkhead, Reason, Rejection};
 /// The status and the seconds of `Retry-After`, if a retry makes sense. For a partition for each
 /// tenant, write 429 in the last line. `deadline` is the caller's own.
 pub(crate) fn answer(bulkhead: &Bulkhead, rejection: &Rejection, deadline: Option<Instant>) -> (u16, Option<u64>) {
-    // Its wait ended before the deadline, by what is kept for the operation, or at the deadline.
+    // Its wait ended before the deadline, by the time kept for the operation, or at the deadline.
     let is_late = rejection.kept().is_some() || deadline.is_some_and(|deadline| deadline <= Instant::now());
     match rejection.reason() {
         Reason::InvalidCost if rejection.cost() > 0 => (413, None),

@@ -27,7 +27,8 @@ async fn each_reason_has_its_status() {
     assert_eq!(answer(&bulkhead, &refused(Request::new()), None), (503, None));
     let expired = waited(&bulkhead, Request::new().within(Duration::from_millis(1))).await;
     assert_eq!(answer(&bulkhead, &expired, None), (503, None));
-    let late = waited(&bulkhead, Request::new().deadline(Instant::now() - Duration::from_millis(1))).await;
+    let past = Instant::now().checked_sub(Duration::from_millis(1)).unwrap();
+    let late = waited(&bulkhead, Request::new().deadline(past)).await;
     assert_eq!(answer(&bulkhead, &late, Some(Instant::now())), (504, None));
 
     tokio::time::advance(Duration::from_millis(1400)).await;

@@ -1,4 +1,4 @@
-//! A server for the tests, and what they wait for.
+//! A server for the tests, and their waits.
 
 use std::future::Future;
 use std::net::SocketAddr;

@@ -352,7 +352,7 @@ fn a_ceiling_can_move_to_another_thread() {
 }
 
 mod rejections {
-    //! What a rejection under a ceiling says, whoever has made it.
+    //! The text of a rejection under a ceiling, by the word or the gate.
 
     use super::*;
 
@@ -370,7 +370,7 @@ mod rejections {
     }
 
     /// Rejects a call by the word, if there is one, and one by the gate: a cost of two keeps it
-    /// from the word. Asserts that they say the same, and returns that.
+    /// from the word. Asserts that they have the same text, and returns that.
     fn both(bulkhead: &TestBulkhead) -> (Reason, Option<(&'static str, usize)>, [usize; 5]) {
         let before = bulkhead.status().totals.saturated;
         let by_word = bulkhead.try_slot().expect_err("the word");

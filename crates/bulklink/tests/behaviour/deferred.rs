@@ -110,7 +110,7 @@ fn a_call_wakes_no_waiter_of_another_call() {
     drop(calls);
 }
 
-/// What is dropped with a bulkhead can make calls, which leave events to the same call.
+/// Values that are dropped with a bulkhead can make calls, which leave events to the same call.
 #[test]
 fn many_bulkheads_that_end_in_a_handler_use_no_stack() {
     struct Calls(TestBulkhead);

@@ -50,8 +50,7 @@ fn queued(bulkhead: &TestBulkhead, calls: usize, log: &Log) -> Vec<Call> {
 /// More calls than several batches, which have 16 wakers each.
 const CALLS: usize = 50;
 
-/// Returns what was woken and delivered, in order, when `cause` settled [`CALLS`] waiters in one
-/// step.
+/// Returns the wakes and deliveries, in order, when `cause` settled [`CALLS`] waiters in one step.
 fn settled_by(cause: impl FnOnce(&TestBulkhead, &FakeClock)) -> Vec<Step> {
     let executor = executor();
     let bulkhead = bulkhead(&executor, 1, CALLS);
@@ -325,7 +324,7 @@ fn most_delivered_in_a_call(bulkhead: &TestBulkhead, calls: usize) -> usize {
 
 thread_local! { static DELIVERED: Cell<usize> = const { Cell::new(0) } }
 
-/// Returns the most events that a call delivered in a storm on a bulkhead, whose events these are.
+/// Returns the most events that a call delivered in a storm on the bulkhead of these events.
 fn most_delivered_in_a_storm(bulkhead: &TestBulkhead, beside: impl FnOnce()) -> (usize, Vec<u64>) {
     const THREADS: usize = 4;
     const CALLS: usize = 2_000;

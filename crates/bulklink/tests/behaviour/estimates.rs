@@ -159,7 +159,7 @@ fn a_rate_looks_back_no_further_than_a_second_that_has_eight_slots() {
     assert_eq!(estimate(&few), Some(ms(500)), "16 in 8 s, since the last 3 s have only 7");
 }
 
-/// Else it would say of a bulkhead that had little to do that it is slow.
+/// Else a bulkhead that had little to do would seem slow.
 #[test]
 fn a_rate_of_a_quiet_time_is_replaced_as_soon_as_there_is_another() {
     let mut executor = executor();
@@ -174,7 +174,7 @@ fn a_rate_of_a_quiet_time_is_replaced_as_soon_as_there_is_another() {
 }
 
 /// Of one slot, each call of which takes `hold`: a call is rejected each second, and the rejections
-/// tell how many calls have ended, and how long is left until the next one ends.
+/// show how many calls have ended, and how long it takes until the next one ends.
 fn rejections(
     executor: &mut Executor,
     bulkhead: &TestBulkhead,

@@ -1,4 +1,4 @@
-//! Event handlers: what they receive, and what they may do.
+//! Event handlers: the events that they receive, and their rights.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;

@@ -175,8 +175,8 @@ fn a_slot_can_move_into_a_response_that_streams() {
     assert_eq!((bulkhead.status().in_flight, bulkhead.status().totals.finished), (0, 1));
 }
 
-/// tokio #5429: a waker that is called or dropped under the lock, and uses what the lock protects,
-/// deadlocks.
+/// tokio #5429: a waker that is called or dropped under the lock, and uses the data that the lock
+/// protects, deadlocks.
 #[test]
 fn wakers_may_use_the_bulkhead_when_called_and_when_dropped() {
     struct Meddler(TestBulkhead, AtomicUsize);

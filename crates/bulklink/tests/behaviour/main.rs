@@ -1,4 +1,4 @@
-//! What the front promises, tested on the deterministic executor with the fake clock.
+//! The promises of the front, tested on the deterministic executor with the fake clock.
 #![cfg(not(bulklink_loom))]
 
 mod admission;

@@ -1,4 +1,4 @@
-//! Clocks that panic: the panic loses nothing but what the clock was read for.
+//! Clocks that panic: the panic loses nothing but the purpose of the reading.
 
 use std::future::Future;
 use std::pin::Pin;

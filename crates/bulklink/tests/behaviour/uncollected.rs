@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use crate::driver::{Background, Call};
 use crate::{TestBulkhead, builder, call, executor, ms, recorder, taken};
 
-/// Returns a bulkhead with one slot whose runtime has drivers, and an executor for these.
+/// Returns a bulkhead with one slot on a runtime with drivers, and an executor for these.
 fn setup(
     options: impl FnOnce(Builder<Background>) -> Builder<Background>,
 ) -> (Background, Executor, Bulkhead<Background>) {

@@ -5,7 +5,7 @@ use bulklink::{Bulkhead, Limits, Reason, Request};
 
 use crate::{Call, TestBulkhead, bulkhead, free, refused, take};
 
-/// A bulkhead whose queue is limited in units, as the permits of .NET's are.
+/// A bulkhead with a queue that is limited in units, as the permits of .NET's are.
 fn limiter(permits: usize, queue: usize) -> TestBulkhead {
     let builder = Bulkhead::builder_on(FakeClock::new(), "test").capacity(permits).waiting_room(Limits::MAX);
     builder.waiting_room_units(queue).build().expect("valid")
@@ -133,7 +133,7 @@ fn closing_rejects_queued_and_later_calls() {
 }
 
 /// .NET `ReasonMetadataOnFailedWaitAsync`, `NoMetadataOnAcquiredLease`,
-/// `MetadataNamesContainsAllMetadata`: a failed lease says why. Here only a rejection has a reason.
+/// `MetadataNamesContainsAllMetadata`: a failed lease has a reason. Here only a rejection has one.
 #[test]
 fn a_rejection_says_why_in_words() {
     let limiter = limiter(2, 1);

@@ -55,8 +55,8 @@ fn as_many_tries_succeed_as_slots_were_released() {
     assert_eq!(refused(&bulkhead, 1), Reason::Saturated);
 }
 
-/// failsafe-go `when not full`, `when full`: a rejected operation does not run, and one event says
-/// so.
+/// failsafe-go `when not full`, `when full`: a rejected operation does not run, and one event
+/// reports so.
 #[test]
 fn an_operation_runs_exactly_if_it_is_admitted() {
     let mut executor = Executor::new(FakeClock::new());

@@ -95,8 +95,8 @@ fn a_large_call_is_admitted_though_small_ones_keep_coming() {
     assert_eq!(free(&semaphore), 0);
 }
 
-/// Go `TestWeightedAcquireCanceled`: a call whose time ended before the units were free does not
-/// get them, and a call whose time has ended gets none even where they are free.
+/// Go `TestWeightedAcquireCanceled`: a call past its time before the units were free does not get
+/// them, and a call past its time gets none even where they are free.
 #[test]
 fn a_call_whose_time_has_ended_takes_no_unit() {
     let clock = FakeClock::new();

@@ -1,4 +1,4 @@
-//! What the test suites of other libraries ask of their limiters, asked of a bulkhead.
+//! The questions of other libraries' test suites to their limiters, put to a bulkhead.
 //!
 //! `docs/PEERS.md` lists their cases. Here is a test for each case that no other test holds, and
 //! one for each difference that is not obvious.
@@ -29,7 +29,7 @@ use bulklink::{Bulkhead, EventFilter, EventKind, OwnedSlot, OwnedSlotFuture, Rea
 type TestBulkhead = Bulkhead<FakeClock>;
 type Answer = Result<OwnedSlot, Rejection>;
 
-/// More calls than any test lets wait, except for those that say otherwise.
+/// More calls than any test lets wait, except for those with another number.
 const ROOM: usize = 100_000;
 
 fn bulkhead(clock: &FakeClock, capacity: usize, waiting_room: usize) -> TestBulkhead {

@@ -5,7 +5,7 @@ use bulklink::{Bulkhead, EventKind, Limits, Reason, Registry, Rejection};
 
 use crate::{bulkhead, free, kinds, ms, refused, take};
 
-/// What a scenario expects at one moment.
+/// The expectations of a scenario at one moment.
 #[derive(Debug, PartialEq)]
 struct Figures {
     executing: usize,
@@ -116,8 +116,8 @@ fn the_largest_waiting_room_is_possible() {
 }
 
 /// Polly `Should_call_onBulkheadRejected_with_passed_context`, `Execute_LeaseRejected`: a callback
-/// hears of each rejection. Here it is an event; what the caller knows stays with the caller, which
-/// gets the rejection.
+/// hears of each rejection. Here it is an event; the caller's knowledge stays with the caller,
+/// which gets the rejection.
 #[test]
 fn each_rejection_is_an_event_and_an_answer() {
     let bulkhead = bulkhead(&FakeClock::new(), 1, 0);
@@ -146,9 +146,9 @@ fn by_default_no_call_waits() {
 }
 
 /// Polly `DisposeRegistry_EnsureRateLimiterDisposed` and
-/// `RegistryDispose_DoesNotDisposeExternalLimiter`: a registry disposes what it made, and nothing
-/// else. Here closing a registry closes all members, however they came in, and dropping it closes
-/// none.
+/// `RegistryDispose_DoesNotDisposeExternalLimiter`: a registry disposes its own limiters, and
+/// nothing else. Here closing a registry closes all members, however they came in, and dropping it
+/// closes none.
 #[test]
 fn closing_a_registry_closes_all_members_and_dropping_it_none() {
     for closes in [true, false] {

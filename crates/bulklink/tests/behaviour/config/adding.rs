@@ -1,4 +1,4 @@
-//! What a configuration adds, and what it finds in the registry.
+//! The additions of a configuration, and the members that it finds in the registry.
 
 use bulklink::config::ApplyError;
 use bulklink::testing::FakeClock;

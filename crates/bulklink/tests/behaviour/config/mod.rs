@@ -1,4 +1,4 @@
-//! Configurations: what is accepted, and what it changes in a registry.
+//! Configurations: the accepted ones, and their changes in a registry.
 
 mod adding;
 mod changing;
@@ -42,7 +42,7 @@ impl World {
         self.registry.apply(&self.config, &self.clock)
     }
 
-    /// Returns the text of what is changed.
+    /// Returns the text of the changes.
     fn applied(&self) -> String {
         self.apply().expect("valid").to_string()
     }
@@ -63,7 +63,7 @@ impl World {
         self.registry.partitions::<String, FakeClock, RandomState>(label).expect("partitions")
     }
 
-    /// Returns what the configuration decides of all members.
+    /// Returns the settings of all members that the configuration decides on.
     fn shapes(&self) -> Vec<String> {
         let bulkheads = self.registry.handles();
         let bulkheads = bulkheads.iter().map(|handle| format!("{} {:?}", handle.label(), handle.limits()));

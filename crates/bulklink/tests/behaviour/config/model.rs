@@ -21,8 +21,8 @@ enum Step {
 
 const LABELS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// What the registry should be: for each label, its kind with its limits, how many slots are held,
-/// and whether it is being removed or closed.
+/// The expected registry: for each label, its kind with its limits, how many slots are held, and
+/// whether it is being removed or closed.
 #[derive(Clone, Debug, PartialEq)]
 struct Entry {
     is_partitions: bool,
@@ -152,7 +152,7 @@ fn applied(model: &Model, config: &Config) -> Option<Model> {
     Some(after)
 }
 
-/// Returns what the model says of a registry.
+/// Returns the model of a registry.
 fn seen(world: &World, held: &BTreeMap<String, Vec<OwnedSlot>>) -> Model {
     let mut model = Model::new();
     for handle in world.registry.handles() {

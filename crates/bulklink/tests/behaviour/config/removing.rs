@@ -1,4 +1,4 @@
-//! What a configuration no longer has.
+//! Members that a configuration no longer has.
 
 use bulklink::Reason;
 use bulklink::config::Action;

@@ -1,4 +1,4 @@
-//! What a receiver gets, what is dropped, and when the channel ends.
+//! The events that a receiver gets, those that are dropped, and the end of the channel.
 
 use std::task::{Poll, Waker};
 

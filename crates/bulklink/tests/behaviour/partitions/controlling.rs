@@ -135,7 +135,7 @@ fn of_two_calls_that_create_one_partition_one_begins_it() {
     MEANWHILE.set(Some(Box::new(move || drop(other.key(&Key(1)).try_slot().expect_err("its ceiling is zero")))));
     drop(keyed.key(&Key(1)).try_slot().expect_err("its ceiling is zero"));
     assert_eq!((MEANWHILE.take().is_none(), BEGUN.get(), keyed.status().partitions), (true, 1, 1));
-    // What is held is that of the partition.
+    // The held slot is that of the partition.
     taken(&kept)[0].set(1);
     drop(keyed.key(&Key(1)).try_slot().expect("it was raised"));
 }
@@ -155,7 +155,7 @@ fn no_partition_escapes_a_controller_that_comes_meanwhile() {
     assert_eq!(occupancy(&keyed.status()), (1, 0, 0));
 }
 
-/// A controller may do with the partitions what a caller may: no lock is held.
+/// A controller has the same methods of the partitions as a caller: no lock is held.
 #[test]
 fn a_controller_can_use_the_partitions() {
     let executor = executor();

@@ -79,7 +79,7 @@ impl Drop for PanicsOnDrop {
     }
 }
 
-/// While `input` is delivered, a handler discards partitions whose own handlers panic in drop.
+/// While `input` is delivered, a handler discards partitions with handlers that panic in drop.
 fn discard_during(input: impl FnOnce(&Partitions<u64, FakeRuntime>), is_paused: bool) {
     let mut executor = executor();
     let tenants = tenants(&executor);

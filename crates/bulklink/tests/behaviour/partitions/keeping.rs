@@ -82,7 +82,7 @@ fn a_rejected_call_that_is_never_polled_is_not_counted() {
     assert_eq!(limit_rejected(&tenants), 6, "returned immediately");
 }
 
-/// The call was rejected by the partition limit when it was created, and this is what it returns.
+/// The call was rejected by the partition limit when it was created, and this is its result.
 #[test]
 fn a_rejected_call_polled_after_closing_is_counted_once() {
     let mut executor = executor();

@@ -1,4 +1,4 @@
-//! Keyed bulkheads: which partition a call gets, how long it is kept, and what is reported of it.
+//! Keyed bulkheads: which partition a call gets, how long it is kept, and the reports of it.
 
 mod admission;
 mod blocking;

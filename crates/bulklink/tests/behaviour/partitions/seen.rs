@@ -1,4 +1,4 @@
-//! What is reported of partitions: figures of one moment, and never a key.
+//! The reports of partitions: figures of one moment, and never a key.
 
 use std::fmt::Debug;
 use std::hash::RandomState;

@@ -52,7 +52,7 @@ fn kinds() -> impl Iterator<Item = Kind> {
     both.into_iter().flat_map(move |is_closure| both.map(|panics| Kind { is_closure, panics }))
 }
 
-/// The handle of an operation that never begins, and what is observed of both.
+/// The handle of an operation that never begins, and the observations of both.
 struct Observed {
     handle: JoinHandle<()>,
     recorder: Arc<DropRecorder>,

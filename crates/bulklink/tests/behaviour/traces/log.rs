@@ -54,7 +54,7 @@ fn an_event_has_the_state_and_the_oldest_wait() {
 
 type Way = fn(&TestBulkhead);
 
-/// A way to be rejected by a bulkhead whose slot is taken and which has no room to wait.
+/// A way to be rejected by a bulkhead without a free slot and without room to wait.
 const WAYS: [(&str, Way); 8] = [
     ("try_slot", |test| assert!(test.try_slot().is_err())),
     ("try_slot of a request", |test| assert!(test.with(Request::new().cost(2)).try_slot().is_err())),

@@ -189,7 +189,7 @@ fn a_subscriber_that_panics_changes_nothing() {
     let status = test.status();
     assert_eq!((status.in_flight, status.waiting, status.totals.admitted, status.totals.cancelled), (0, 0, 3, 1));
     assert!(recorder.calls() >= 6, "{}", recorder.calls());
-    // What was not logged because of the panics is among what the next event says.
+    // Rejections that were not logged because of the panics are in the next event.
     let sound = Recorder::new();
     sound.run(|| {
         let _running = test.try_slot().expect("free");

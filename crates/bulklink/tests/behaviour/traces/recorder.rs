@@ -46,7 +46,7 @@ impl Recorder {
         Recorder::with(Level::TRACE, || {})
     }
 
-    /// Keeps what is of this level or above, and calls `called` at each of its calls.
+    /// Keeps records of this level or above, and calls `called` at each of its calls.
     pub(super) fn with(most: Level, called: impl Fn() + Send + Sync + 'static) -> Self {
         let (spans, events, calls) = Default::default();
         Recorder(Arc::new(Inner { most, spans, events, calls, called: Box::new(called) }))
