@@ -51,8 +51,8 @@ fn outcomes<A, B, O>(
 /// The same with other settings.
 ///
 /// The scene runs twice, and each thread begins first in one of them: loom forgets that a thread
-/// has read a word once another has read it too, so the first never sees what the second wrote
-/// before it began.
+/// has read a word once another has read it too, so the first never sees the values that the second
+/// wrote before it began.
 fn outcomes_with<A, B, O>(
     settings: Settings,
     prepare: fn(&Breaker, &ByHand),
@@ -291,7 +291,7 @@ fn a_task_stops_waiting_while_the_circuit_opens() {
     );
 }
 
-/// Handlers are told of both transitions, in order, by whichever thread comes first.
+/// Handlers get both transitions, in order, by whichever thread comes first.
 #[test]
 fn transitions_are_told_in_order() {
     let told = Arc::new(Mutex::new(Vec::new()));

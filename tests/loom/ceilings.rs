@@ -93,7 +93,7 @@ fn of_two_ceilings_set_at_once_the_least_counts() {
     });
 }
 
-/// What a rejection by the word needs is there when the word is.
+/// The part that a rejection by the word needs is there when the word is.
 #[test]
 fn a_rejection_that_meets_a_ceiling_says_what_it_allows() {
     let told = model(2, 0).preemptions_if_fast(3).explore(|bulkhead| {

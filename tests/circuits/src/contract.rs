@@ -1,4 +1,4 @@
-//! What a store promises, step by step, in virtual time.
+//! The promises of a store, step by step, in virtual time.
 
 use std::time::Duration;
 
@@ -284,7 +284,7 @@ pub fn other_settings_are_seen<S: Subject>(subject: &S) {
     assert!(first.load().settings_differ);
     let third = Client::new(subject, Settings::over(Duration::from_secs(1)).failures(3));
     assert_eq!(third.load().counts.calls, 0);
-    // What a server does not compute with is a difference too.
+    // A number that no server computes with is a difference too.
     let slow = |seconds| Settings::of_last(5).slow_calls(Duration::from_secs(seconds), 1);
     let [fourth, fifth] = [1, 2].map(|seconds| Client::new(subject, slow(seconds)));
     assert_eq!([fourth.load().settings_differ, fifth.load().settings_differ], [true; 2]);
@@ -293,8 +293,8 @@ pub fn other_settings_are_seen<S: Subject>(subject: &S) {
     assert_eq!(fifth.load().state, State::Open);
 }
 
-/// By fewer probes, no other is let through until fewer have a lease. What the numbers have reached
-/// already is decided by the next outcome that counts.
+/// By fewer probes, no other is let through until fewer have a lease. A bound that the numbers have
+/// reached already is decided by the next outcome that counts.
 pub fn fewer_probes_run_after_a_change_of_settings<S: Subject>(subject: &S) {
     let client = Client::new(subject, settings());
     let generation = client.cooled_down();
@@ -320,7 +320,7 @@ pub fn fewer_probes_run_after_a_change_of_settings<S: Subject>(subject: &S) {
     assert_eq!(fewer.load().state, State::Open);
 }
 
-/// The time of what has been forgotten does not matter.
+/// The time of a forgotten lease does not matter.
 pub fn a_window_that_was_emptied_follows_a_clock_that_is_set_back<S: Subject>(subject: &S) {
     let client = Client::new(subject, Settings::over(Duration::from_secs(10)).failures(2));
     let generation = client.load().generation;
@@ -338,7 +338,7 @@ pub fn a_window_that_was_emptied_follows_a_clock_that_is_set_back<S: Subject>(su
     }
 }
 
-/// What has begun takes no longer than if it began now.
+/// A cool-down that has begun takes no longer than if it began now.
 pub fn a_clock_that_is_set_back_holds_up_no_call_for_longer_than_usual<S: Subject>(subject: &S) {
     let before = |time: u64| subject.set_now(START - time * SECOND);
     let client = Client::new(subject, settings());

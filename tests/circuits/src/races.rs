@@ -85,7 +85,7 @@ pub fn race<S: Subject>(subject: &S, rounds: u64) -> Raced {
 }
 
 /// What all connections have in common. A connection that stopped alone would leave the others at
-/// the barrier, so what is wrong is only noted.
+/// the barrier, so faults are only noted.
 struct Race {
     settings: Settings,
     name: Name,

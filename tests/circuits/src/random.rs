@@ -1,5 +1,5 @@
 //! Random operations to a store and to the one in memory, which is a `Circuit`, in virtual time.
-//! After each, the answer, what is told and all rows must be equal.
+//! After each, the answer, the notices and all rows must be equal.
 //!
 //! `BULKLINK_OPERATIONS` sets the number of operations, `BULKLINK_SEED` the first script.
 
@@ -42,7 +42,7 @@ fn all_settings() -> Vec<Settings> {
     ]
 }
 
-/// One script: what it may do, and what it remembers.
+/// One script: its commands, and its memory.
 struct Script {
     random: Rng,
     now: u64,
@@ -132,7 +132,7 @@ pub fn the_store_does_what_the_circuit_does<S: Subject>(subject: &S) {
         for _ in 0..STEPS {
             script.pass_time();
             if script.chance(1) {
-                // What is lost has never the generation of this very moment.
+                // A lost row never has the generation of this very moment.
                 script.now += 5_000;
                 subject.lose(&name);
                 model.lose(&name);

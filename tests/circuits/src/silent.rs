@@ -26,7 +26,7 @@ use crate::watched::{Look, Operation, Step, Watch, WatchedStore};
 /// Short enough to wait for, and longer than a step of a test.
 const COOL_DOWN: Duration = Duration::from_millis(50);
 
-/// What a user of a process holds, on a store that is watched.
+/// The values of a user of a process, on a store that is watched.
 struct Process<S: Site> {
     site: S,
     watch: Arc<Watch>,
@@ -55,7 +55,7 @@ fn builder<S: Site>(site: &S, label: &str) -> BreakerBuilder {
 }
 
 impl<S: Site> Process<S> {
-    /// Starts a process, whose server goes silent when the operation begins for the first time.
+    /// Starts a process on a server that goes silent when the operation begins for the first time.
     fn start(site: &S, label: &str, silent_at: Option<Operation>) -> Self {
         let (store, watch) = WatchedStore::new(site.store());
         if let Some(operation) = silent_at {
@@ -184,7 +184,7 @@ fn everything_returns<S: Site>(site: &S, operation: Operation) {
     site.heal();
     process.connect();
     if let Some(asking) = asking {
-        // Let through or not, as the store says.
+        // Let through or not, as the store answers.
         let _ = site.block_on(asking).expect("it ends");
     }
     process.wait_for("the store has answered", |process| !process.watch.is_under_way(operation));
@@ -194,7 +194,7 @@ fn everything_returns<S: Site>(site: &S, operation: Operation) {
 type Ended = Result<(), BreakerError<()>>;
 
 impl<S: Site> Process<S> {
-    /// Begins a call whose operation ends with a future.
+    /// Begins a call of an operation that ends with a future.
     fn run(&self, operation: impl Future<Output = ()> + Send + 'static) -> oneshot::Receiver<Ended> {
         let (sender, receiver) = oneshot::channel();
         let breaker = self.breaker.clone();
@@ -213,7 +213,7 @@ impl<S: Site> Process<S> {
         receiver
     }
 
-    /// Everything that a call or an operator uses. Says what comes next.
+    /// Everything that a call or an operator uses. Names the next step.
     async fn do_everything(
         self,
         says: &Sender<&'static str>,

@@ -28,7 +28,7 @@ pub trait Site: Clone + Send + Sync + 'static {
     /// From now on the server accepts connections and commands, and answers nothing.
     fn silence(&self);
 
-    /// Ends the silence: what was sent is answered.
+    /// Ends the silence: earlier commands are answered.
     fn heal(&self);
 
     /// Ends all connections.

@@ -1,4 +1,4 @@
-//! What the suite needs of a store and its server.
+//! The needs of the suite from a store and its server.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;

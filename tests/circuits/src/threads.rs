@@ -1,4 +1,4 @@
-//! Processes whose calls and tasks run on several threads, in real time.
+//! Processes with calls and tasks on several threads, in real time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

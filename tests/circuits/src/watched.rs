@@ -17,7 +17,7 @@ use bulklink_fleet::{Name, Namespace, StoreError};
 use futures_util::future::poll_fn;
 use futures_util::task::AtomicWaker;
 
-/// What a store is asked for by the task of a process.
+/// A demand of the task of a process on a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// [`CircuitStore::changes`].
@@ -79,10 +79,10 @@ const SOON: Duration = Duration::from_secs(10);
 /// So many looks of each kind may wake the task.
 const WAKING: u64 = 3;
 
-/// What is seen of all steps; shared by the store and its test.
+/// The record of all steps; shared by the store and its test.
 #[derive(Default)]
 pub struct Watch {
-    /// Sends a look, and where its end is told.
+    /// Sends a look, and the receiver of its end.
     looker: OnceLock<Sender<(Look, Sender<()>)>>,
     subscriber: AtomicWaker,
     seen: Mutex<Seen>,
@@ -107,7 +107,7 @@ impl Watch {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says how to look at the process. No subscription begins before this.
+    /// Sets how to look at the process. No subscription begins before this.
     pub fn look_by(&self, look: impl Fn(Look) + Send + 'static) {
         let (sender, looks) = channel::<(Look, Sender<()>)>();
         thread::spawn(move || {
@@ -189,7 +189,7 @@ impl fmt::Debug for Watch {
     }
 }
 
-/// A future of the store, and what it is of.
+/// A future of the store, and its demand.
 struct Watched<F> {
     future: Option<Pin<Box<F>>>,
     operation: Operation,

@@ -11,7 +11,7 @@ use core::panic::PanicInfo;
 use core::ptr;
 use core::sync::atomic::AtomicPtr;
 
-/// What the gate parks, as small as possible.
+/// The value that the gate parks, as small as possible.
 #[derive(Debug)]
 pub struct Waiter(pub fn());
 

@@ -1,4 +1,4 @@
-//! Worker processes, and what can happen to them. None outlives its [`Crew`].
+//! Worker processes, and faults for them. None outlives its [`Crew`].
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -41,7 +41,7 @@ struct Member {
 }
 
 impl Crew {
-    /// A crew without members, whose processes run `program worker`.
+    /// A crew without members. Its processes run `program worker`.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl Crew {
         self.members.iter_mut().try_for_each(Member::finish)
     }
 
-    /// Tells all processes that run to stop, and waits until they have given all back.
+    /// Sends all running processes the command to stop, and waits until they have given all back.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl Crew {
         })
     }
 
-    /// Returns what a process has written so far.
+    /// Returns the output of a process so far.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 //! Judges what processes share from outside, and measures it beside other schemes: the limit of a
 //! fleet, and the circuit of a [`breaker`].
 //!
-//! Clients in many processes acquire and release, and write down what they saw. The [`witness`]
-//! reads it afterwards. `cargo xtask fleet` runs all [`scene`]s and prints a table, `cargo xtask
-//! breaker` those of the circuit; the tests of this package run short ones.
+//! Clients in many processes acquire and release, and write down their observations. The
+//! [`witness`] reads it afterwards. `cargo xtask fleet` runs all [`scene`]s and prints a table,
+//! `cargo xtask breaker` those of the circuit; the tests of this package run short ones.
 
 #![cfg(unix)]
 #![forbid(unsafe_code)]

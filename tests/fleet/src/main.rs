@@ -132,7 +132,7 @@ mod contest {
 
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
-    // On one line: what is missing needs no backtrace.
+    // On one line: a missing program needs no backtrace.
     let failed = contest::run().inspect_err(|error| eprintln!("fleet-contest: {error:#}")).is_err();
     std::process::ExitCode::from(u8::from(failed))
 }

@@ -1,8 +1,8 @@
 //! What clients write down, in a file for each process.
 //!
 //! A record is a header and a fixed number of times, all in words of eight bytes. A process that is
-//! killed loses what was not flushed, and may leave a part of a record, which is ignored. Each lost
-//! record only makes the witness know less: see [`replay`].
+//! killed loses the records that were not flushed, and may leave a part of a record, which is
+//! ignored. Each lost record only makes the witness know less: see [`replay`].
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::witness::{Call, Hold, Nanos, Outcome};
 
-/// What a client saw.
+/// The observation of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     /// The answer to an acquire.
@@ -20,7 +20,7 @@ pub enum Record {
         start: Nanos,
         /// When the answer was there.
         end: Nanos,
-        /// What it was.
+        /// The kind of the observation.
         reply: Reply,
     },
     /// The permit of the client was valid at this instant. Its clock was read first.
@@ -65,7 +65,7 @@ pub enum Reply {
     Refused,
 }
 
-/// The client of a record, and what it asked for.
+/// The client of a record, and its demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
     /// Its number.
@@ -130,7 +130,7 @@ impl Log {
             .expect("the log can be written");
     }
 
-    /// Writes what is buffered.
+    /// Writes the buffer.
     ///
     /// # Errors
     ///
@@ -188,8 +188,8 @@ pub enum End {
 /// Returns the calls of a process, of which these are all clients, each with the instant from which
 /// it can have called.
 ///
-/// Of a process that was killed, a client may have done what no record tells: after its last record
-/// it may have had a permit until `End::Killed` says that nothing is left.
+/// Of a process that was killed, a client may have taken steps without a record: after its last
+/// record it may have had a permit until `End::Killed` shows that nothing is left.
 pub fn replay(process: u32, clients: &[(Client, Nanos)], records: &[(Client, Record)], end: End) -> Vec<Call> {
     let (mut calls, mut last) = (Vec::<Call>::new(), BTreeMap::new());
     let mut seen: BTreeMap<u32, Nanos> = clients.iter().map(|(client, from)| (client.number, *from)).collect();
@@ -315,7 +315,7 @@ mod tests {
         let unknown: Vec<_> = calls.iter().filter(|call| call.outcome == Outcome::Unknown).collect();
         let found: Vec<_> = unknown.iter().map(|call| (call.client, call.start, call.end, call.gone)).collect();
         assert_eq!(found, [(70_000, 25, None, Some(99)), (2, 15, None, Some(99)), (9, 3, None, Some(99))]);
-        // What it held without a release is gone then too, and what was rejected never was there.
+        // A permit without a release is gone then too, and a rejected one never was there.
         assert_eq!(calls.iter().map(|call| call.gone).collect::<Vec<_>>()[..3], [Some(99), Some(13), Some(99)]);
         // A release that was not confirmed changes nothing.
         let calls = replay(5, &clients, &records(), End::Killed(Some(99)));

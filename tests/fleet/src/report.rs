@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// What a row must keep.
+/// The bound of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// The figure is at most this.
@@ -16,9 +16,9 @@ pub enum Limit {
 /// A figure of ours, beside that of a peer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What it belongs to.
+    /// The part that it belongs to.
     pub goal: &'static str,
-    /// What was measured.
+    /// The measured quantity.
     pub what: String,
     /// Ours, or why there is none.
     pub ours: Result<f64, String>,

@@ -1,4 +1,4 @@
-//! What a worker process is told to do.
+//! The task of a worker process.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Client;
 
-/// How many processes a contest has, unless a scene says otherwise.
+/// How many processes a contest has, unless a scene has another number.
 pub const PROCESSES: u32 = 4;
 
 /// How a limit is shared.
@@ -29,7 +29,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns what the scheme is called in tables.
+    /// Returns the name of the scheme in tables.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Ours => "Bulklink",
@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-/// What the clients of one process do.
+/// The work of the clients of one process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Task {
     /// The scheme.

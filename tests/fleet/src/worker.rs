@@ -17,7 +17,7 @@ use crate::record::{Client, Log, Record, Reply};
 use crate::scheme::{Broadcast, Message, Ours, Permit, Polling, Refusal, Scheme};
 use crate::task::{Kind, Task};
 
-/// What the parent has said last.
+/// The last command of the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     Wait,
@@ -65,7 +65,7 @@ async fn obey<S: Scheme>(scheme: S, task: Task, mut orders: watch::Receiver<Orde
     }
     log.borrow_mut().flush()?;
     println!("done");
-    // A worker with a number of calls is done before it is told to stop.
+    // A worker with a number of calls is done before the command to stop.
     orders.wait_for(|order| *order == Order::Stop).await?;
     scheme.close().await;
     println!("closed");
@@ -112,7 +112,7 @@ impl<S: Scheme> Worker<S> {
             let left = Duration::from_nanos(until.saturating_sub(now())).min(look);
             let stop = orders.wait_for(|order| *order == Order::Stop);
             let is_stopped = if left.is_zero() { false } else { timeout(left, stop).await.is_ok() };
-            // The clock is read first: what is valid afterwards was valid then.
+            // The clock is read first: a permit that is valid afterwards was valid then.
             let start = now();
             let is_valid = permit.is_valid();
             if is_valid {

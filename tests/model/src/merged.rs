@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::search::extra_depth;
 
-/// A small world, with all that decides what it does.
+/// A small world, with all that decides on its steps.
 pub trait World: Clone + Hash {
     /// An input to the world.
     type Input: Copy + Debug;

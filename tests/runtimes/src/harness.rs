@@ -1,4 +1,4 @@
-//! What the suite needs to know of a runtime.
+//! The knowledge of the suite about a runtime.
 
 use std::future::Future;
 use std::ops::Add;

@@ -2,8 +2,8 @@
 //!
 //! An adapter implements [`Harness`], which makes and drives its runtime, and its
 //! `tests/promises.rs` calls [`suite!`] with it. Everything happens in real time, on real tasks and
-//! timers. The tests of the front cover what can be tested in virtual time, and how exactly limits
-//! pass.
+//! timers. The tests of the front cover the parts that virtual time can test, and how exactly
+//! limits pass.
 //!
 //! Each test ends with a check of the counters: no operation runs, no call waits, and all
 //! identities of the counters hold.

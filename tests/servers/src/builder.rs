@@ -1,4 +1,4 @@
-//! What a server is asked to be.
+//! The settings of a server.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -39,7 +39,8 @@ impl Builder {
         self
     }
 
-    /// Waits after each start until the server says that it is older than this, in whole seconds.
+    /// Waits after each start until the server reports that it is older than this, in whole
+    /// seconds.
     pub fn aged(self, age: Duration) -> Self {
         Builder { age, ..self }
     }

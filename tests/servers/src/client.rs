@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a server answers.
+/// The answer of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// A status or a string.

@@ -1,5 +1,4 @@
-//! Private servers of Redis, Valkey, PostgreSQL and Prometheus for tests, and what can happen to
-//! them.
+//! Private servers of Redis, Valkey, PostgreSQL and Prometheus for tests, and faults for them.
 //!
 //! A [`Server`], of Redis or Valkey, and a [`Postgres`] live in their own temporary folder and
 //! listen on a socket there, and on a free port of the loopback if they are asked to. A
@@ -32,7 +31,7 @@
 //! on the search path, else where Debian has them. As PostgreSQL refuses root, root runs it as the
 //! user `nobody`. Those of Prometheus are in the folder that `BULKLINK_PROMETHEUS_BIN` names, else
 //! on the search path, else where `cargo xtask test` unpacks Debian's package. Where a program is
-//! missing, [`require!`] skips the test and says so on the standard error; with `CI=true` or
+//! missing, [`require!`] skips the test with a notice on the standard error; with `CI=true` or
 //! `BULKLINK_REQUIRE_SERVERS=1` it fails the test.
 
 #![cfg(unix)]

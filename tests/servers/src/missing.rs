@@ -1,4 +1,4 @@
-//! What a test does on a machine that lacks a program it needs.
+//! The behaviour of a test on a machine that lacks a program it needs.
 
 use std::io::Write;
 use std::{env, fmt, io};
@@ -16,7 +16,7 @@ impl fmt::Display for Missing {
 impl std::error::Error for Missing {}
 
 impl Missing {
-    /// Says on the standard error that the test is skipped.
+    /// Writes on the standard error that the test is skipped.
     ///
     /// # Panics
     ///
@@ -28,9 +28,9 @@ impl Missing {
         self.say_skipped(place);
     }
 
-    /// Says so, and never panics: for what a machine cannot be given, such as rights.
+    /// Writes it, and never panics: for things that a machine cannot be given, such as rights.
     pub fn say_skipped(&self, place: &str) {
-        // Not by `eprintln`, whose text the test harness keeps to itself; and in one piece.
+        // Not by `eprintln`, because the test harness keeps that text to itself; and in one piece.
         let _ = io::stderr().write_all(format!("SKIPPED: {place}: {self}\n").as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! A private server, and what can happen to it.
+//! A private server, and faults for it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::{Builder, Connection, Missing, Reply, User, tls};
 /// Servers start in milliseconds, unless the machine is busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a server has after a restart.
+/// The data of a server after a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// All that it had.
@@ -98,7 +98,7 @@ impl Server {
         pong && is_linked && self.uptime() > self.settings.age
     }
 
-    /// A server says its age in whole seconds; one that must not be old may be of any age.
+    /// A server reports its age in whole seconds; one that must not be old may be of any age.
     fn uptime(&self) -> Duration {
         if self.settings.age == Duration::ZERO {
             return Duration::MAX;
@@ -191,7 +191,7 @@ impl Server {
         reply.unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
-    /// Returns what INFO says about a field.
+    /// Returns the value of a field of INFO.
     pub fn info(&self, field: &str) -> Option<String> {
         let info = self.connect().ok()?.call(&["INFO", "everything"]).ok()?.text();
         let mut fields = info.lines().filter_map(|line| line.split_once(':'));
@@ -225,8 +225,8 @@ impl Server {
 
     /// Ends the process, if it runs, and starts another at the same place.
     ///
-    /// What the server had is saved first. A server that was killed before has only what it wrote
-    /// itself, which needs `appendonly yes`.
+    /// The data of the server is saved first. A server that was killed before has only the data
+    /// that it wrote itself, which needs `appendonly yes`.
     pub fn restart(&mut self, data: Data) {
         if data == Data::Keep {
             // Refused by a server that appends, which has it all in its file.

@@ -27,7 +27,7 @@ pub(crate) fn check_openssl() -> Result<(), Missing> {
 /// Whether this machine has what TLS needs: the program, and a Redis that was built with it.
 pub(crate) fn check(server: &Path) -> Result<(), Missing> {
     check_openssl()?;
-    // A server ends at once if it cannot read its configuration, and says which line it is.
+    // A server ends at once if it cannot read its configuration, and names the line.
     let mut start = Command::new(server);
     start.args(["--port", "0", "--tls-port", "0", "--bulklink-no-such-setting", "1"]).stdin(Stdio::null());
     let output = start.output().map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();

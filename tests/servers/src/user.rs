@@ -11,7 +11,7 @@ pub struct User {
     pub rules: String,
 }
 
-/// What the scripts and the connection of a service on Redis use, and nothing else.
+/// The rights that the scripts and the connection of a service on Redis use, and no other.
 const COMMANDS: &str = "+evalsha +script|load +hello +ping +client|setname +info +ssubscribe +sunsubscribe \
     +spublish +time +exists +del +hget +hmget +hgetall +hset +hdel +hlen +hkeys +zadd +zcard +zrem +zrange +zrangebyscore";
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bulklink_servers::{Data, Server, require};
 
-/// Where the child of [`a_killed_test_process_leaves_nothing`] says which server it has started.
+/// Where the child of [`a_killed_test_process_leaves_nothing`] writes which server it has started.
 const REPORT: &str = "BULKLINK_SERVERS_TEST_REPORT";
 
 fn runs(pid: u32) -> bool {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bulklink_servers::{Data, Postgres, Proxy, User, require};
 
-/// Where the child of [`a_killed_test_process_leaves_nothing`] says which server it has started.
+/// Where the child of [`a_killed_test_process_leaves_nothing`] writes which server it has started.
 const REPORT: &str = "BULKLINK_SERVERS_TEST_POSTGRES_REPORT";
 
 const MOMENT: Duration = Duration::from_millis(200);

@@ -41,7 +41,7 @@ pub async fn a_name_that_rests_is_heard_again_when_it_is_listened_to(site: impl 
     assert_eq!(first.ears.granted().units, 4);
 }
 
-/// What is refused says why, and the limit is changed by its version.
+/// A refusal has its reason, and the limit is changed by its version.
 pub async fn refusals_name_both_sides(site: impl Site) {
     let (first, second) = (Process::on(&site.store(), 1).await, Process::on(&site.store(), 2).await);
     let name = name("refused");
@@ -84,7 +84,7 @@ pub async fn commands_take_effect_in_the_order_of_their_first_polls(site: impl S
     }
 }
 
-/// Nothing is told after the link was dropped.
+/// No message comes after the link was dropped.
 pub async fn nothing_is_told_after_the_link_was_dropped(site: impl Site) {
     let (process, other) = (Process::on(&site.store(), 1).await, Process::on(&site.store(), 2).await);
     let name = name("dropped");
@@ -101,7 +101,7 @@ pub async fn nothing_is_told_after_the_link_was_dropped(site: impl Site) {
     assert_eq!(ears.told(), before);
 }
 
-/// Drops its link when it is told something.
+/// Drops its link when a message comes.
 struct Dropper<L> {
     link: Mutex<Option<Arc<L>>>,
     weak: OnceLock<Weak<L>>,
@@ -152,7 +152,7 @@ pub async fn a_dropped_future_leaves_the_link_as_it_was(site: impl Site) {
     assert_eq!((process.granted(&name).await, process.ears.grants()), (3, vec![]));
 }
 
-/// The link has ended, and says so always and everywhere.
+/// The link has ended, and answers so always and everywhere.
 async fn assert_ended(process: &Process<impl Link>) {
     process.ears.wait(|told| *told == Told::Ended);
     assert_eq!(process.ears.told().last(), Some(&Told::Ended));
@@ -165,7 +165,7 @@ async fn assert_ended(process: &Process<impl Link>) {
     assert_eq!(process.ears.ends(), 1);
 }
 
-/// A cut connection ends what is on the way.
+/// A cut connection ends the commands on the way.
 pub async fn a_cut_connection_ends_what_is_on_the_way(site: impl Site) {
     let proxy = Proxy::to(site.socket());
     let process = Process::on(&site.through(&proxy), 1).await;

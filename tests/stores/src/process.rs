@@ -1,4 +1,4 @@
-//! Processes of the tests, and what their links tell them.
+//! Processes of the tests, and the messages of their links.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -18,7 +18,7 @@ pub const TERMS: Terms = Terms {
     recovers: false,
 };
 
-/// Returns what a future returns within a time.
+/// Returns the output of a future within a time.
 pub async fn within<T>(time: Duration, future: impl Future<Output = T>) -> T {
     let late = async {
         smol::Timer::after(time).await;
@@ -27,7 +27,7 @@ pub async fn within<T>(time: Duration, future: impl Future<Output = T>) -> T {
     smol::future::or(future, late).await
 }
 
-/// What a link has told.
+/// The messages of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// A notice about a share.
@@ -36,7 +36,7 @@ pub enum Told {
     Ended,
 }
 
-/// Keeps what a link tells.
+/// Keeps the messages of a link.
 #[derive(Debug, Default)]
 pub struct Ears {
     told: Mutex<Vec<Told>>,
@@ -59,22 +59,22 @@ impl Ears {
         self.changed.notify_all();
     }
 
-    /// Returns all that was told.
+    /// Returns all messages.
     pub fn told(&self) -> Vec<Told> {
         self.told.lock().unwrap().clone()
     }
 
-    /// Returns the grants that were told, in order.
+    /// Returns the grants, in order.
     pub fn grants(&self) -> Vec<Grant> {
         self.told.lock().unwrap().iter().filter_map(grant).collect()
     }
 
-    /// Returns how often the end was told.
+    /// Returns how often the end was reported.
     pub fn ends(&self) -> usize {
         self.told.lock().unwrap().iter().filter(|told| **told == Told::Ended).count()
     }
 
-    /// Waits until something was told that fits, and returns all.
+    /// Waits until a message fits, and returns all.
     pub fn wait(&self, fits: impl Fn(&Told) -> bool) -> Vec<Told> {
         let told = self.told.lock().unwrap();
         let has_none = |told: &mut Vec<Told>| !told.iter().any(&fits);
@@ -108,7 +108,7 @@ pub struct Process<L> {
     pub id: ProcessId,
     /// Its link.
     pub link: L,
-    /// What the link tells.
+    /// The messages of the link.
     pub ears: Arc<Ears>,
 }
 
@@ -147,16 +147,16 @@ impl<L: Link> Process<L> {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] as the link says.
+    /// [`StoreError`] of the link.
     pub async fn send(&self, name: &Name, statement: Statement) -> Result<Reply, StoreError> {
         Ok(self.link.sync(name, statement).await?.expect("it is no old one"))
     }
 
-    /// States what the process keeps and needs, and returns the units that it has then.
+    /// States the units that the process keeps and needs, and returns the units that it has then.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] as the link says.
+    /// [`StoreError`] of the link.
     pub async fn state(&self, name: &Name, keep: u32, need: u32) -> Result<u32, StoreError> {
         Ok(self.send(name, self.statement(keep, need)).await?.grant.units)
     }
@@ -165,7 +165,7 @@ impl<L: Link> Process<L> {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] as the link says.
+    /// [`StoreError`] of the link.
     pub async fn join(&self, name: &Name, need: u32) -> Result<u32, StoreError> {
         self.link.listen(name).await?;
         self.state(name, 0, need).await

@@ -1,4 +1,4 @@
-//! What a trace is replayed against.
+//! The subject of a replay.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::words::Kind;
 /// The result of a step, or why it was impossible.
 pub type Done<T = ()> = Result<T, String>;
 
-/// What a trace is replayed against: the gate or the async front, a single one or partitions.
+/// The subject of a replay: the gate or the async front, a single one or partitions.
 pub trait Subject: Sized {
     /// Makes a subject with these limits, unless they are out of range.
     fn new(config: &Config) -> Result<Self, InvalidArgument>;
@@ -108,7 +108,7 @@ pub fn outcome(rejection: &Rejection) -> &'static str {
     }
 }
 
-/// Returns the outcome of a resize, whose error is the gate's or the front's.
+/// Returns the outcome of a resize, with the error of the gate or the front.
 pub fn result<E>(resized: &Result<Resized, E>, is_closed: impl FnOnce(&E) -> bool) -> &'static str {
     match resized {
         Ok(_) => "ok",

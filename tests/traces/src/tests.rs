@@ -81,8 +81,8 @@ fn enter(at: u64, id: usize, outcome: &str) -> Value {
     step(at, "enter", json!({ "id": id, "mode": "plain" }), json!({ id.to_string(): outcome }))
 }
 
-/// The trace says that the first call is rejected and the second admitted. In the replay it is the
-/// other way round, so there is no second operation to release, and no call waits.
+/// By the trace, the first call is rejected and the second admitted. In the replay it is the other
+/// way round, so there is no second operation to release, and no call waits.
 fn differs_early<S: Subject>(kind: &str) {
     let mut steps = vec![
         enter(1, 0, "saturated"),

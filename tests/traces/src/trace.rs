@@ -64,7 +64,7 @@ pub enum Mode {
     Before { before_ms: i64 },
 }
 
-/// What the reference did. The states of calls and the status list only changes. No events of
+/// The step of the reference. The states of calls and the status list only changes. No events of
 /// partitions were recorded.
 #[derive(Debug, Deserialize)]
 pub struct Expect {

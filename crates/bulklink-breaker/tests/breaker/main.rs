@@ -45,7 +45,7 @@ fn recorded(breaker: &Breaker) -> Log {
     log
 }
 
-/// Empties the log, and returns what was in it.
+/// Empties the log, and returns its content.
 fn taken(log: &Log) -> Vec<Transition> {
     std::mem::take(&mut *log.lock().expect("no panic"))
 }

@@ -16,7 +16,7 @@ use world::{Input, Start, World};
 const EXTENTS: [Extent; 2] =
     [Extent { depth: 1, scripts: 22_848, inputs: 23_520 }, Extent { depth: 2, scripts: 548_352, inputs: 565_152 }];
 
-/// How many random scripts run unless `PROPTEST_CASES` says otherwise.
+/// How many random scripts run unless `PROPTEST_CASES` is set.
 const CASES: u32 = 2_000;
 
 fn main() {

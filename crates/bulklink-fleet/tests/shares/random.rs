@@ -7,7 +7,7 @@ use fastrand::Rng;
 use crate::faults::Fault;
 use crate::world::{Budget, Input, World};
 
-/// How many random scripts run unless `PROPTEST_CASES` says otherwise.
+/// How many random scripts run unless `PROPTEST_CASES` is set.
 const CASES: u64 = 200;
 
 /// The inputs of a script.

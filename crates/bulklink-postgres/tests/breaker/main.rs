@@ -1,4 +1,4 @@
-//! Circuits on a real server: the suite of all stores, and what is particular to PostgreSQL.
+//! Circuits on a real server: the suite of all stores, and the particulars of PostgreSQL.
 
 #![cfg(unix)]
 

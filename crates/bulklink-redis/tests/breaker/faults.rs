@@ -1,4 +1,4 @@
-//! What can happen to a server, and to the connection to it.
+//! Faults of a server, and of the connection to it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Circuits on a real server: the suite of all stores, and what is particular to Redis.
+//! Circuits on a real server: the suite of all stores, and the particulars of Redis.
 
 #![cfg(unix)]
 

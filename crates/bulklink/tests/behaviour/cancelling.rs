@@ -87,7 +87,7 @@ fn an_operation_that_panics_gives_its_slot_back() {
     drop(slot(&call(&mut executor, &bulkhead)));
 }
 
-/// The operation is dropped first, because it may own what the slot protects.
+/// The operation is dropped first, because it may own the resource of the slot.
 #[test]
 fn the_operation_is_dropped_before_its_slot_is_released() {
     struct Operation {

@@ -120,7 +120,7 @@ where
     (log, move |event: &Event| inside.lock().expect("no panic").push(seen(event)))
 }
 
-/// Empties the log, and returns what was in it.
+/// Empties the log, and returns its content.
 fn taken<T>(log: &Log<T>) -> Vec<T> {
     std::mem::take(&mut *log.lock().expect("no panic"))
 }

@@ -1,4 +1,4 @@
-//! How soon the place of a prober is free whose process was killed.
+//! How soon the place of a prober is free after its process was killed.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -27,7 +27,7 @@ fn settings() -> Settings {
     Settings::consecutive(1).cool_down(Duration::from_millis(50)).probes(1).close_after(1).probe_lease(LEASE)
 }
 
-/// What a process is told that becomes a prober and never ends its probe.
+/// The answer to a process that becomes a prober and never ends its probe.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Prober {
     kind: Kind,

@@ -41,7 +41,7 @@ impl Kind {
     /// Both.
     pub const ALL: [Kind; 2] = [Kind::Postgres, Kind::Redis];
 
-    /// Returns what it is called in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Postgres => "PostgreSQL",
@@ -136,7 +136,7 @@ pub struct Site<F> {
 }
 
 impl<F> Site<F> {
-    /// A site whose stores `connect` makes.
+    /// A site with stores that `connect` makes.
     ///
     /// # Errors
     ///

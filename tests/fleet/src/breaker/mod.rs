@@ -65,7 +65,7 @@ impl Scene {
     /// All of them, in the order in which they run.
     pub const ALL: [Scene; 4] = [Scene::Race, Scene::Cost, Scene::Peer, Scene::Crash];
 
-    /// Returns what it is called on the command line, and in the column of goals.
+    /// Returns the name on the command line, and in the column of goals.
     pub fn name(self) -> &'static str {
         match self {
             Scene::Race => "race",

@@ -33,7 +33,7 @@ pub struct Arena {
     names: Cell<u32>,
 }
 
-/// What the processes of a contest do.
+/// The work of the processes of a contest.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The number of processes.

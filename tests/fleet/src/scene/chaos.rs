@@ -67,7 +67,7 @@ impl Named {
     }
 }
 
-/// What a storm is about.
+/// The parts of a storm.
 pub trait Ground {
     /// Returns a crew without members.
     ///
@@ -117,8 +117,8 @@ impl Ground for Arena {
     }
 }
 
-/// Kills, stops, cuts and restarts for a time, then looks at what is left. The pause is the mean
-/// time between two kills.
+/// Kills, stops, cuts and restarts for a time, then looks at the rest. The pause is the mean time
+/// between two kills.
 ///
 /// # Errors
 ///

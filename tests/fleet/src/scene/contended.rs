@@ -1,4 +1,4 @@
-//! Calls that wait: their order, what they cost, and how many are admitted.
+//! Calls that wait: their order, their cost, and how many are admitted.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How soon what a dead process had is free again.
+//! How soon the units of a dead process are free again.
 
 use std::time::Duration;
 

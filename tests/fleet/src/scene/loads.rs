@@ -1,4 +1,4 @@
-//! What a limit costs under different loads, beside other schemes: its use, waits, and commands.
+//! The cost of a limit under different loads, beside other schemes: its use, waits, and commands.
 
 use std::time::Duration;
 

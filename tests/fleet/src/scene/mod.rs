@@ -1,4 +1,4 @@
-//! What is measured: a scene for each of the promises.
+//! The measurements: a scene for each of the promises.
 
 mod arena;
 mod chaos;
@@ -101,7 +101,7 @@ impl Scene {
         Scene::Chaos,
     ];
 
-    /// Returns what it is called on the command line, and in the column of goals.
+    /// Returns the name on the command line, and in the column of goals.
     pub fn name(self) -> &'static str {
         match self {
             Scene::FailFast => "fail-fast",

@@ -1,5 +1,5 @@
-//! The limit on PostgreSQL, beside the same on Redis: what is promised must hold, and the rest is
-//! for information.
+//! The limit on PostgreSQL, beside the same on Redis: the promises must hold, and the rest is for
+//! information.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -49,7 +49,7 @@ pub struct Set {
 #[derive(Debug)]
 enum News {
     All(Notify),
-    /// A message wakes one, if one waits. What it wakes stays awake until then.
+    /// A message wakes one, if one waits. The one that it wakes stays awake until then.
     One {
         latch: Semaphore,
         waiters: AtomicUsize,

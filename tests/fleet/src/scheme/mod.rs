@@ -22,7 +22,7 @@ pub const NAMESPACE: &str = "contest";
 
 /// The connection of one process to a shared limit.
 pub trait Scheme: 'static {
-    /// What a call has that was admitted.
+    /// The permit of a call that was admitted.
     type Permit: Permit;
 
     /// Acquires, and waits up to a time if there is one.
@@ -34,7 +34,7 @@ pub trait Scheme: 'static {
 
 /// The right to run.
 pub trait Permit {
-    /// What the witness is told.
+    /// The messages to the witness.
     fn reply(&self) -> Reply;
 
     /// Whether the process still believes in it.
@@ -53,7 +53,7 @@ pub enum Refusal {
     Other,
 }
 
-/// What the references do on the server.
+/// The commands of the references on the server.
 trait Leases {
     /// Returns whether there was room for the lease.
     async fn insert(&self, lease: &str) -> redis::RedisResult<bool>;
@@ -62,7 +62,7 @@ trait Leases {
     async fn remove(&self, lease: &str) -> redis::RedisResult<()>;
 }
 
-/// The permit of a reference. It has no token, and is never told that its lease is over.
+/// The permit of a reference. It has no token, and never learns that its lease is over.
 #[derive(Debug)]
 pub struct Lease<S> {
     leases: Rc<S>,

@@ -96,7 +96,7 @@ impl Scheme for Ours {
 
 impl Permit for Held {
     fn reply(&self) -> Reply {
-        // Its token says in which order it was admitted.
+        // Its token has the order of its admission.
         Reply::Admitted { not_before: 0, token: self.token }
     }
 

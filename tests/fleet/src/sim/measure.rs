@@ -1,4 +1,4 @@
-//! What is measured in a run of the simulation.
+//! The measurements of a run of the simulation.
 
 use super::load::Case;
 use super::{Scheme, Tuning};

@@ -262,7 +262,7 @@ impl World {
         Instant::EPOCH.saturating_add(Duration::from_micros(self.now))
     }
 
-    /// Does what the policy of a process decides.
+    /// Carries out the decisions of the policy of a process.
     fn look(&mut self, number: usize) {
         if !matches!(self.scheme, Scheme::Shares(_)) {
             return;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{Call, Hold, Nanos};
 
-/// The calls whose clients got a permit in the span.
+/// The calls of clients that got a permit in the span.
 fn within<'a>(calls: &'a [Call], span: &Range<Nanos>) -> impl Iterator<Item = (&'a Call, &'a Hold, Nanos)> {
     let admitted = calls.iter().filter_map(|call| call.admitted().map(|(hold, end)| (call, hold, end)));
     let (from, until) = (span.start, span.end);

@@ -1,6 +1,7 @@
-//! Judges a limit from outside: from what the clients of all processes saw, and nothing else.
+//! Judges a limit from outside: from the observations of the clients of all processes, and nothing
+//! else.
 //!
-//! A client knows when it asked and when it had the answer. What the server did is somewhere
+//! A client knows when it asked and when it had the answer. The step of the server is somewhere
 //! between. So the witness accuses only of what follows from every order in which it can have
 //! happened: a lower bound of the faults, without false alarms.
 //!
@@ -11,8 +12,8 @@
 //!   lease left room for it, and no call can have been in the queue. Here a call counts from the
 //!   start of its acquire to the instant at which the server has certainly forgotten it; if that
 //!   is unknown, for ever.
-//! - *A call is certainly overtaken* if a later one was granted before; the file `order.rs` says
-//!   what is certain about both.
+//! - *A call is certainly overtaken* if a later one was granted before; the file `order.rs` has the
+//!   certain part of both.
 
 mod figures;
 mod order;
@@ -44,7 +45,7 @@ pub struct Call {
     pub end: Option<Nanos>,
     /// From when on the server certainly has nothing of this call. `None` if that is unknown.
     pub gone: Option<Nanos>,
-    /// What the client was told.
+    /// The answer to the client.
     pub outcome: Outcome,
 }
 
@@ -53,7 +54,7 @@ pub struct Call {
 pub enum Outcome {
     /// It had a permit.
     Admitted(Hold),
-    /// It was told that no unit is free.
+    /// It was answered that no unit is free.
     Saturated,
     /// It was rejected for another reason, such as the end of its patience, or an outage.
     Refused,

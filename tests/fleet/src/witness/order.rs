@@ -99,7 +99,7 @@ mod tests {
         let calls = |start| [waiter(1, 1, 0, 100), waiter(1, 2, 5, 20), waiter(2, 3, start, 50)];
         assert_eq!(overtaken(&calls(21)), [0]);
         assert_eq!(overtaken(&calls(20)), NONE);
-        // Without it, nothing says that the first had arrived.
+        // Without it, nothing shows that the first had arrived.
         assert_eq!(overtaken(&[waiter(1, 1, 0, 100), waiter(2, 3, 21, 50)]), NONE);
     }
 

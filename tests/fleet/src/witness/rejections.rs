@@ -9,8 +9,8 @@ struct Level {
     waiters: i64,
 }
 
-/// Returns the places of the calls that were told that no unit is free, although there certainly
-/// was one, and certainly no call waited.
+/// Returns the places of the calls that were refused because no unit is free, although there
+/// certainly was one, and certainly no call waited.
 pub fn false_rejections(calls: &[Call], limit: u64) -> Vec<usize> {
     let levels = levels(calls);
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! The reference model: what a circuit must do, written to be read.
+//! The reference model of a circuit, written to be read.
 //!
 //! It keeps its whole history, and computes everything from it again each time.
 
@@ -125,7 +125,7 @@ enum Past {
     Replaced {
         id: ProbeId,
     },
-    /// From here on, what has begun ends no later than this.
+    /// From here on, a cool-down that has begun ends no later than this.
     Latest(Time),
 }
 
@@ -174,7 +174,7 @@ impl Model {
         }
     }
 
-    /// What has happened since the last transition.
+    /// The counts since the last transition.
     fn recent(&self) -> &[Past] {
         &self.history[self.entries_to_last_transition()..]
     }
@@ -302,7 +302,8 @@ impl Model {
         (good.len(), bad.len())
     }
 
-    /// Lets a call through, as a probe or not, or says in which state it is refused and until when.
+    /// Lets a call through, as a probe or not, or returns the state in which it is refused and
+    /// until when.
     pub fn admit(&mut self, now: Time, id: ProbeId) -> Result<Option<ProbeId>, (State, Option<Time>)> {
         if self.phase() == State::Open {
             if self.state(now) == State::Open {

@@ -1,4 +1,4 @@
-//! What holds in every state of a circuit: it is as its model says, and changes only when it may.
+//! What holds in every state of a circuit: it equals its model, and changes only when it may.
 
 use bulklink_breaker::{Circuit, Counts, Instant, Mark, Outcomes, Pass, ProbeId, State, View};
 

@@ -38,7 +38,7 @@ pub enum Step {
     Change(u8),
 }
 
-/// What is reported together in scripts.
+/// Outcomes that are reported together in scripts.
 const REPORTS: [&[Mark]; 6] = [
     &[],
     &[BAD],

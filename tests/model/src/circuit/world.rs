@@ -46,7 +46,7 @@ pub enum Input {
     Change(Setup),
 }
 
-/// How a world begins, and what can happen in it.
+/// How a world begins, and its possible events.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The settings.
@@ -152,7 +152,7 @@ impl World {
         self.counting().into_iter().flat_map(settle).collect()
     }
 
-    /// Returns the passes whose outcomes count now.
+    /// Returns the passes with outcomes that count now.
     pub(super) fn counting(&self) -> Vec<Pass> {
         let generation = self.model.generation();
         match self.model.state(0) {
@@ -178,7 +178,7 @@ impl World {
         Instant::from_nanos(self.now)
     }
 
-    /// Gives the input, and checks what it may change at all.
+    /// Gives the input, and checks its changes.
     pub(super) fn give_checked(&mut self, input: Input) {
         let before = self.circuit.clone();
         self.apply(input);
@@ -193,7 +193,7 @@ impl World {
             Input::Wait(time) => self.now = self.now.saturating_add(time),
             Input::Back(time) => {
                 self.now -= time;
-                // A success that is still to be added would have said how late it was.
+                // A success that is still to be added would have shown how late it was.
                 self.went_back = true;
                 self.lazy = self.circuit.clone();
                 self.pending = 0;
@@ -222,8 +222,8 @@ impl World {
         let was_of_time = self.circuit.settings().window_calls().is_none();
         self.circuit.set_settings(setup.settings()).expect("the settings of a world are possible");
         self.caught_up().set_settings(setup.settings()).expect("the settings of a world are possible");
-        // By the new settings it might matter when a success came; and what a window of time had
-        // when it opened the circuit is kept with a window of calls.
+        // By the new settings it might matter when a success came; and the counts that a window of
+        // time had when it opened the circuit is kept with a window of calls.
         if was_of_time || setup.settings().window_calls().is_none() {
             self.lazy = self.circuit.clone();
         }

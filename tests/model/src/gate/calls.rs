@@ -23,7 +23,7 @@ impl Call {
 }
 
 impl Model {
-    /// Returns what a call with this much time in all must leave to its operation.
+    /// Returns the reserve that a call with this much time in all must leave to its operation.
     pub(super) fn keep(&self, ask: Ask, budget: Time) -> Time {
         let own = ask.leaving.map(|own| own.max(1));
         let learnt = self.reserve.map(|reserve| if self.follows { reserve.max(budget / 16) } else { reserve });

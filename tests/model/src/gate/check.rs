@@ -42,7 +42,7 @@ impl World {
         assert!(!self.gate.has_output());
     }
 
-    /// Expands a refusal by the word, which must say what the gate is restricted to.
+    /// Expands a refusal by the word, which must have the bound of the gate.
     pub(super) fn expanded(&self, refusal: Refusal, room: u32) -> Rejection {
         let capacity = self.model.limits.capacity;
         let restriction = self.model.restriction.map(|it| it.units).filter(|&units| units < capacity);

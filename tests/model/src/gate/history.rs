@@ -1,4 +1,4 @@
-//! What has happened in the reference model, and the figures that are counted in it.
+//! The history of the reference model, and the figures that are counted in it.
 
 use bulklink_core::{EventKind, Totals};
 

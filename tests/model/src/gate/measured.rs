@@ -1,4 +1,4 @@
-//! What is measured over time: the lengths of waits and holds, and the use of the units.
+//! Measurements over time: the lengths of waits and holds, and the use of the units.
 
 use bulklink_core::{EventKind, Histogram, Instant, Snapshot};
 
@@ -29,7 +29,7 @@ impl World {
         }
     }
 
-    /// Compares what was counted by its length, after an input that could count something.
+    /// Compares the counts by length, after an input that could count something.
     pub(super) fn check_lengths(&self, snapshot: &Snapshot, past_before: usize) {
         let past = &self.model.history[past_before..];
         if past.iter().any(|past| past.kind == EventKind::Admitted && past.from_queue) {

@@ -1,4 +1,4 @@
-//! The reference model: what a gate must do, written to be read.
+//! The reference model of a gate, written to be read.
 //!
 //! It keeps its whole history and counts in it.
 

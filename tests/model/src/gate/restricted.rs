@@ -1,9 +1,9 @@
-//! A restriction of the model: what it leaves of the capacity.
+//! A restriction of the model: the part of the capacity that it leaves.
 
 use super::ask::Ask;
 use super::model::{Model, Time};
 
-/// What a controller leaves of the capacity.
+/// The part of the capacity that a controller leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restricted {
     /// The units that may be in use.

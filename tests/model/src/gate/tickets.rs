@@ -1,6 +1,6 @@
 //! How a ticket is made, collected and cancelled. Through a word, as in the front, the quick path
 //! is tried first, and the general one after it; the same world by the gate alone has only the
-//! general one. So both must do what the model does.
+//! general one. So both must do the same as the model.
 
 use std::num::NonZeroU64;
 
@@ -10,7 +10,7 @@ use bulklink_core::{Answer, Grant, Instant, InvalidArgument, Request, Ticket};
 use super::model::{Id, Outcome};
 use super::world::{World, outcome_of};
 
-/// What a call that waits through a word relies on.
+/// The invariants for a call that waits through a word.
 const HOME: NonZeroU64 = NonZeroU64::MIN;
 
 impl World {

@@ -90,7 +90,7 @@ pub struct Start {
     pub observed: EventFilter,
     /// Whether inputs go through a published word wherever the word can decide.
     pub through_word: bool,
-    /// What the gate keeps for the operations of calls with a deadline.
+    /// The time that the gate keeps for the operations of calls with a deadline.
     pub reserve: Reserve,
     /// Whether calls can have a deadline; then the search tries that in place of a deadline for the
     /// admission.

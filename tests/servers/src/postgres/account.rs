@@ -56,7 +56,7 @@ impl Account {
     }
 }
 
-/// What `id` says.
+/// The output of `id`.
 fn id(words: &[&str]) -> Option<u32> {
     let output = Command::new("id").args(words).output().ok()?;
     String::from_utf8_lossy(&output.stdout).trim().parse().ok()

@@ -1,4 +1,4 @@
-//! What a PostgreSQL server is asked to be.
+//! The settings of a PostgreSQL server.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

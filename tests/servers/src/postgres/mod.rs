@@ -1,4 +1,4 @@
-//! A private PostgreSQL server, and what can happen to it.
+//! A private PostgreSQL server, and faults for it.
 
 mod account;
 mod builder;
@@ -131,7 +131,7 @@ impl Postgres {
                 self.guard.kill();
                 return false;
             }
-            // What is left of a server that was killed ends by itself, but not at that moment.
+            // The processes of a server that was killed end by themselves, but not at that moment.
             if log.contains("is still in use") {
                 self.guard.kill();
                 let _ = fs::remove_file(self.folder.join("log"));
@@ -287,14 +287,14 @@ impl Postgres {
         self.guard.kill();
     }
 
-    /// Ends the server in good order: sessions are told.
+    /// Ends the server in good order: sessions are notified.
     pub fn shut_down(&mut self) {
         self.guard.signal("INT");
         self.guard.wait();
     }
 
-    /// Kills the server, if it runs, and starts another at the same place. What was committed is
-    /// there, with [`Data::Keep`].
+    /// Kills the server, if it runs, and starts another at the same place. Data that was committed
+    /// is there, with [`Data::Keep`].
     ///
     /// # Panics
     ///
@@ -351,7 +351,7 @@ fn url(user: &User, host: &str, port: u16, options: &str) -> String {
 ///
 /// # Panics
 ///
-/// Panics with what it says if it fails.
+/// Panics with its output if it fails.
 fn run(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let said = [output.stdout, output.stderr].concat();

@@ -15,7 +15,7 @@ pub enum SqlError {
     Refused {
         /// The code of the error, such as `42501`.
         code: String,
-        /// What the server said.
+        /// The message of the server.
         message: String,
     },
     /// There is no connection, or it has ended.
@@ -68,7 +68,7 @@ impl SqlSession {
     /// [`SqlError`] if the connection has ended, or if the server refuses a statement.
     pub fn run(&mut self, text: &str) -> Result<Vec<Vec<String>>, SqlError> {
         let sent = self.send(b"Q", format!("{text}\0").as_bytes());
-        // A server that has ended the session has said why.
+        // A server that has ended the session has sent the reason.
         let rows = self.answer()?;
         sent?;
         Ok(rows)
@@ -85,7 +85,7 @@ impl SqlSession {
         loop {
             let mut head = [0; 5];
             if let Err(error) = self.0.read_exact(&mut head) {
-                // What the server said last is why it has closed the connection.
+                // The last message of the server is the reason why it has closed the connection.
                 return Err(result.err().unwrap_or(SqlError::Lost(error)));
             }
             let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;

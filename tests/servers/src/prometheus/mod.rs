@@ -108,7 +108,7 @@ impl Prometheus {
         let mut server = Prometheus { guard, folder, port };
         let pid = server.guard.start();
         let start = Instant::now();
-        // The answer of another server at this port would not be ours: its log says so.
+        // The answer of another server at this port would not be ours: its log shows it.
         while http::get(port, "/-/ready").map_or(0, |(status, _)| status) != 200 || server.log_has("already in use") {
             if server.log_has("already in use") {
                 return None;
@@ -130,7 +130,7 @@ impl Prometheus {
         &self.folder
     }
 
-    /// Returns what the API answers to a query, at this moment: the samples of a vector, or a
+    /// Returns the answer of the API to a query, at this moment: the samples of a vector, or a
     /// number as a sample without labels.
     ///
     /// # Panics
@@ -165,7 +165,7 @@ impl Prometheus {
         }
     }
 
-    /// Returns what the API answers at a path, such as `/api/v1/targets`.
+    /// Returns the answer of the API at a path, such as `/api/v1/targets`.
     ///
     /// # Panics
     ///
@@ -210,7 +210,7 @@ impl Promtool {
         Ok(Promtool(program::find()?.join("promtool")))
     }
 
-    /// Runs the tool with arguments and a standard input. Returns all that it says, as an error if
+    /// Runs the tool with arguments and a standard input. Returns all of its output, as an error if
     /// it fails.
     ///
     /// # Errors

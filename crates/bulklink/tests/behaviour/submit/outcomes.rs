@@ -100,7 +100,7 @@ fn a_panic_is_an_outcome() {
     settled(&bulkhead);
 }
 
-/// The operation is dropped first, because it may own what the slot protects. Its panics are
+/// The operation is dropped first, because it may own the resource of the slot. Its panics are
 /// contained.
 #[test]
 fn an_operation_is_dropped_before_its_slot_despite_a_panic() {
