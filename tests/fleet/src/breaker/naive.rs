@@ -1,5 +1,5 @@
-//! A store that reads the circuit, does the step, and writes it, without a lock: the way of a
-//! server on which all of it is one step is compared with.
+//! A store that reads the circuit, does the step, and writes it, without a lock: a server on which
+//! all of it is one step is compared with it.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};

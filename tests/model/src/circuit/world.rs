@@ -223,7 +223,7 @@ impl World {
         self.circuit.set_settings(setup.settings()).expect("the settings of a world are possible");
         self.caught_up().set_settings(setup.settings()).expect("the settings of a world are possible");
         // By the new settings it might matter when a success came; and the counts that a window of
-        // time had when it opened the circuit is kept with a window of calls.
+        // time had when it opened the circuit are kept with a window of calls.
         if was_of_time || setup.settings().window_calls().is_none() {
             self.lazy = self.circuit.clone();
         }
