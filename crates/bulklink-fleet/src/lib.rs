@@ -47,7 +47,7 @@ mod timers;
 
 pub use fleet::{
     BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, JoinError, LeaseLost, Outage, RandomError, ResizeError,
-    ShareBuilder, ShareStatus, ceiling,
+    ShareBuilder, ShareConfig, ShareStatus, ceiling,
 };
 pub use id::{InvalidId, ProcessId};
 #[cfg(feature = "circuits")]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bulklink::Reserve;
 use bulklink::config::Config;
 use bulklink_breaker::BreakerConfig;
+use bulklink_fleet::ShareConfig;
 use figment::providers::{Env, Format, Json, Serialized, Toml};
 use figment::{Figment, Jail};
 use proptest::prelude::*;
@@ -225,22 +226,31 @@ proptest! {
     }
 }
 
-/// The sections of breakers are a field of the program's own settings.
+/// The sections of breakers and shares are fields of the program's own settings.
 #[test]
-fn breakers_are_read_beside_bulkheads() {
+fn breakers_and_shares_are_read_beside_bulkheads() {
+    const SHARE: &str = "limit = 100\nlease = \"20s\"\nfetch = \"5ms\"\non_outage = \"share\"";
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Limits {
         limits: Config,
         breakers: BTreeMap<String, BreakerConfig>,
+        shares: BTreeMap<String, ShareConfig>,
     }
     let read = |breaker: &str| {
-        let text = format!("[limits.bulkheads.payments]\nparallelism = 10\n[breakers.payments]\n{breaker}");
+        let text = format!(
+            "[limits.bulkheads.payments]\nparallelism = 10\n[shares.payments]\n{SHARE}\n[breakers.payments]\n{breaker}"
+        );
         Figment::from(Toml::string(&text)).extract::<Limits>()
     };
     let settings =
         read("over = \"10s\"\nfailure_rate = 50\ncool_down = \"1m\"\ncount_cancelled = true").expect("valid");
     assert_eq!(settings.limits.bulkheads["payments"].parallelism, Some(10));
+    let share = settings.shares["payments"];
+    assert_eq!((share.limit, share.lease, share.fetch), (Some(100), Some(ms(20_000)), Some(ms(5))));
+    let written = serde_json::to_value(share).expect("it can be written");
+    assert_eq!(written, json!({ "limit": 100, "lease": "20s", "fetch": "5ms", "on_outage": "share" }));
+    assert_eq!(serde_json::from_value::<ShareConfig>(written).expect("as it was written"), share);
     let payments = settings.breakers["payments"];
     assert_eq!(
         (payments.over, payments.failure_rate, payments.count_cancelled),

@@ -3,6 +3,7 @@
 mod ask;
 mod build;
 pub mod ceiling;
+mod config;
 mod driver;
 mod error;
 mod hub;
@@ -23,6 +24,7 @@ use bulklink::InvalidArgument;
 use bulklink::runtime::{Runtime, Spawn};
 
 pub use self::build::{BuildError, RandomError};
+pub use self::config::ShareConfig;
 use self::driver::drive;
 pub use self::error::{JoinError, LeaseLost, ResizeError};
 use self::hub::Hub;
@@ -35,6 +37,9 @@ use crate::{LeaseStore, Namespace, ProcessId, Session, StoreError};
 ///
 /// Units are used until their lease is over, whatever the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Outage {
     /// They wait, or are rejected, as while all units are in use.

@@ -8,7 +8,7 @@ use bulklink::testing::FakeRuntime;
 use bulklink::testing::Task;
 use bulklink_fleet::share::{Notice, Tuning};
 use bulklink_fleet::{
-    JoinError, LeaseStore, Link, Name, Namespace, ProcessId, Receiver, Session, ShareBuilder, StoreError,
+    JoinError, LeaseStore, Link, Name, Namespace, ProcessId, Receiver, Session, ShareBuilder, ShareConfig, StoreError,
 };
 
 use crate::scene::{Process, Scene};
@@ -27,6 +27,28 @@ fn processes_that_declare_other_values_are_refused_and_their_bulkhead_is_as_befo
     let changed = scene.join(&fleet, &bulkhead, |builder| builder.limit(5).config(2));
     let share = changed.output().expect("the store answers").expect("a higher number replaces the limit");
     assert_eq!(share.status().limit, 5);
+}
+
+#[test]
+fn a_section_of_a_configuration_declares_its_values_and_leaves_the_others() {
+    let mut scene = Scene::new();
+    let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
+    let mut section = ShareConfig::default();
+    (section.limit, section.weight, section.lease) = (Some(9), Some(0), Some(Duration::from_secs(20)));
+    let refused = scene.join(&fleet, &bulkhead, |builder| builder.configured(&section)).output().unwrap().unwrap_err();
+    let JoinError::Invalid(invalid) = refused else { panic!("{refused}") };
+    assert_eq!((invalid.field(), invalid.value().to_string()), ("weight", "0".to_owned()));
+
+    section.weight = Some(3);
+    let share = scene.join(&fleet, &bulkhead, |builder| builder.configured(&section)).output().unwrap().unwrap();
+    assert_eq!(share.status().limit, 9);
+    // The lease was declared too: another one is refused, and the same is not.
+    let (fleet, other) = (scene.fleet(), scene.bulkhead());
+    let join = |builder: ShareBuilder<_>| builder.limit(9).lease(Duration::from_secs(10));
+    let refused = scene.join(&fleet, &other, join).output().unwrap().unwrap_err();
+    assert!(matches!(refused, JoinError::Refused(_)), "{refused}");
+    let join = |builder: ShareBuilder<_>| builder.limit(1).configured(&section);
+    scene.join(&fleet, &other, join).output().unwrap().expect("a section replaces what was set before");
 }
 
 struct Deaf;
