@@ -18,19 +18,21 @@ extern crate alloc;
 mod breaker;
 pub mod circuit;
 #[cfg(feature = "std")]
+mod classify;
+#[cfg(feature = "std")]
 mod config;
 #[cfg(feature = "std")]
 mod guard;
-/// For `bulklink-fleet`. It may change in any release.
+/// For `bulklink-fleet` and `bulklink-tower`. It may change in any release.
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub mod plumbing;
 #[cfg(feature = "std")]
+mod policy;
+#[cfg(feature = "std")]
 mod registry;
 #[cfg(feature = "std")]
 mod sync;
-#[cfg(feature = "tower")]
-pub mod tower;
 
 #[cfg(feature = "std")]
 pub use breaker::{
@@ -39,8 +41,13 @@ pub use breaker::{
 pub use bulklink::runtime::Instant;
 pub use circuit::{Circuit, Counts, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
 #[cfg(feature = "std")]
+#[cfg(feature = "http")]
+pub use classify::ByHttpStatus;
+#[cfg(feature = "std")]
+pub use classify::{Classify, ErrorsFail};
+#[cfg(feature = "std")]
 pub use config::{AppliedBreakers, BreakerConfig};
 #[cfg(feature = "std")]
-pub use guard::{Classify, ErrorsFail, Guard, GuardBuilder, GuardError, GuardRequest, GuardStats, Guarded, TimedOut};
+pub use guard::{Guard, GuardBuilder, GuardError, GuardRequest, GuardStats, Guarded, TimedOut};
 #[cfg(feature = "std")]
 pub use registry::{BreakerRegistry, LabelTaken};

@@ -1,4 +1,5 @@
-//! What `bulklink-fleet` needs to share a circuit with other processes. Not for users.
+//! What `bulklink-fleet` needs to share a circuit with other processes, and `bulklink-tower` for
+//! its layers. Not for users.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +12,8 @@ use crate::circuit::Refusal;
 pub use crate::circuit::settings::{Parts, Span, Threshold, duration};
 pub use crate::circuit::snapshot::Snapshot;
 pub use crate::circuit::window::Window;
-use crate::{Breaker, BreakerBuilder, Circuit, Instant, Mark, Pass, Settings};
+pub use crate::policy::{Admitted, Policy, Unfinished};
+use crate::{Breaker, BreakerBuilder, Call, Circuit, ErrorsFail, Instant, Mark, Pass, Settings};
 
 /// The other processes of a shared circuit, as its breaker sees them.
 ///
@@ -70,19 +72,19 @@ impl WeakBreaker {
     /// Returns the breaker, if it still exists.
     #[must_use]
     pub fn upgrade(&self) -> Option<Breaker> {
-        Some(Breaker::of(self.0.upgrade()?))
+        Some(Breaker::new(self.0.upgrade()?, ErrorsFail))
     }
 }
 
 /// Returns the breaker without keeping it.
 #[must_use]
-pub fn downgrade(breaker: &Breaker) -> WeakBreaker {
+pub fn downgrade<K>(breaker: &Breaker<K>) -> WeakBreaker {
     WeakBreaker(Arc::downgrade(breaker.core()))
 }
 
 /// Returns the label that the breaker will have.
 #[must_use]
-pub fn label(builder: &BreakerBuilder) -> &str {
+pub fn label<K>(builder: &BreakerBuilder<K>) -> &str {
     builder.label()
 }
 
@@ -92,18 +94,23 @@ pub fn label(builder: &BreakerBuilder) -> &str {
 /// # Errors
 ///
 /// If a setting is impossible.
-pub fn build<P: Peer>(
-    builder: BreakerBuilder,
+pub fn build<K, P: Peer>(
+    builder: BreakerBuilder<K>,
     peer: impl FnOnce(u64, Settings, Instant) -> Arc<P>,
-) -> Result<Breaker, InvalidArgument> {
-    let mut core = builder.build_core()?;
+) -> Result<Breaker<K>, InvalidArgument> {
+    let (mut core, classify) = builder.into_parts()?;
     core.share(peer);
-    Ok(Breaker::of(Arc::new(core)))
+    Ok(Breaker::new(Arc::new(core), classify))
+}
+
+/// Ends the call: its operation ran for longer than its limit.
+pub fn time_out(call: Call<'static>) {
+    call.time_out();
 }
 
 /// Returns the number of the breaker in this process.
 #[must_use]
-pub fn instance(breaker: &Breaker) -> u64 {
+pub fn instance<K>(breaker: &Breaker<K>) -> u64 {
     breaker.core().instance()
 }
 

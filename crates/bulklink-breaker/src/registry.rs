@@ -75,7 +75,7 @@ impl BreakerRegistry {
     {
         self.insert(Member {
             label: guard.bulkhead().label().into(),
-            breaker: guard.breaker().clone(),
+            breaker: guard.breaker().unclassified(),
             bulkhead: Some(guard.bulkhead().handle().clone()),
             guard: Some(Arc::new(guard.clone())),
             is_configured: false,
@@ -87,9 +87,15 @@ impl BreakerRegistry {
     /// # Errors
     ///
     /// If the label is taken, even by the same breaker.
-    pub fn add_breaker(&self, breaker: &Breaker) -> Result<(), LabelTaken> {
+    pub fn add_breaker<K>(&self, breaker: &Breaker<K>) -> Result<(), LabelTaken> {
         let label = breaker.shared_label();
-        self.insert(Member { label, breaker: breaker.clone(), bulkhead: None, guard: None, is_configured: false })
+        self.insert(Member {
+            label,
+            breaker: breaker.unclassified(),
+            bulkhead: None,
+            guard: None,
+            is_configured: false,
+        })
     }
 
     fn insert(&self, member: Member) -> Result<(), LabelTaken> {
@@ -223,7 +229,8 @@ impl BreakerRegistry {
         guard.downcast_ref::<Guard<R, K>>().cloned()
     }
 
-    /// Returns the breaker with this label, or that of the guard with this label.
+    /// Returns the breaker with this label, or that of the guard with this label: [without its
+    /// classifier](Breaker::unclassified).
     #[must_use]
     pub fn breaker(&self, label: &str) -> Option<Breaker> {
         self.find(label).map(|member| member.breaker)

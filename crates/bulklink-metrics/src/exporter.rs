@@ -143,8 +143,8 @@ impl Exporter {
 
     /// Exports a circuit breaker that is in no registry.
     #[cfg(feature = "breaker")]
-    pub fn add_breaker(&self, breaker: &bulklink_breaker::Breaker) {
-        self.add_source(Source::Breaker(breaker.clone()));
+    pub fn add_breaker<K>(&self, breaker: &bulklink_breaker::Breaker<K>) {
+        self.add_source(Source::Breaker(breaker.unclassified()));
     }
 
     /// Forgets the bulkheads, partitions and breakers with this label (trimmed) that were added one

@@ -31,6 +31,7 @@
 //! | is a client of an HTTP upstream | [`new`]`(&bulkhead)`, then [`hold_body`] |
 //! | has users that must not starve each other | [`keyed`]`(&partitions, key)`, then one of those |
 //! | is of another protocol | [`new`]`(&bulkhead)` alone: the slot is held until the answer |
+//! | is not to be called while it fails | `GuardLayer` or `BreakerLayer`, feature `breaker` |
 //! | is called by a program that relies on `poll_ready` | [`BackpressureLayer::new`]`(&bulkhead)` |
 //!
 //! [`new`]: BulkheadLayer::new
@@ -67,7 +68,8 @@
 //!
 //! A server [responds](http::Responses) to them. Otherwise they are errors: [`rejection`] finds a
 //! [`Rejection`](bulklink::Rejection) in a [`BoxError`], however deep it is. The service inside has
-//! not been called then.
+//! not been called then. An `OpenCircuit` and a `TimedOut` of a guard are the [`BoxError`] itself,
+//! through all layers of this crate: `error.downcast_ref::<OpenCircuit>()` returns it.
 //!
 //! # Cancel safety
 //!
@@ -105,6 +107,8 @@ mod backpressure;
 #[cfg(feature = "tokio")]
 mod connections;
 mod future;
+#[cfg(feature = "breaker")]
+mod guard;
 #[cfg(feature = "http")]
 pub mod http;
 mod layer;
@@ -120,6 +124,8 @@ pub use backpressure::{BackpressureLayer, BackpressureService};
 #[cfg(feature = "tokio")]
 pub use connections::{Connection, LimitedListener};
 pub use future::ResponseFuture;
+#[cfg(feature = "breaker")]
+pub use guard::{BreakerLayer, GuardLayer, GuardService};
 pub use layer::BulkheadLayer;
 pub use outcome::Errors;
 #[cfg(feature = "axum")]

@@ -58,11 +58,16 @@ impl Error for DeadlinePassed {}
 /// ```
 #[must_use]
 pub fn rejection<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Rejection> {
+    find(error)
+}
+
+/// Returns the error of this type that is in `error`, or in one of its sources.
+pub(crate) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
-        let found = error.downcast_ref::<Rejection>();
-        let found = found.or_else(|| error.downcast_ref::<Arc<Rejection>>().map(|shared| &**shared));
-        let found = found.or_else(|| error.downcast_ref::<Box<Rejection>>().map(|boxed| &**boxed));
+        let found = error.downcast_ref::<T>();
+        let found = found.or_else(|| error.downcast_ref::<Arc<T>>().map(|shared| &**shared));
+        let found = found.or_else(|| error.downcast_ref::<Box<T>>().map(|boxed| &**boxed));
         if found.is_some() {
             return found;
         }

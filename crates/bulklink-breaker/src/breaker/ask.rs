@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bulklink::plumbing::block_on;
 
 use super::OpenCircuit;
+use super::call::{Call, Source};
 use super::core::Core;
 use crate::Instant;
 use crate::circuit::Pass;
@@ -25,6 +26,12 @@ impl Core {
             Some(asking) => asking.await,
             None => self.admit(),
         }
+    }
+
+    /// As `admit_or_ask`, for a call whose operation is polled by it.
+    pub(crate) async fn ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
+        let (pass, began) = self.admit_or_ask().await?;
+        Ok(Call::new(Source::Borrowed(self), pass, began))
     }
 
     /// As `admit_or_ask`, but blocks the thread.

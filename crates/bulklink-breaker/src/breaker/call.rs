@@ -1,6 +1,6 @@
 //! A call that a breaker has let through.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -116,6 +116,16 @@ impl<'a> Call<'a> {
     pub(crate) fn end(&mut self, ending: Ending) {
         self.progress = Progress::Settled;
         self.core.settle(self.pass, self.began, ending);
+    }
+
+    /// Whether a drop of it is a failure.
+    pub(crate) fn counts_cancelled(&self) -> bool {
+        self.core.config.count_cancelled
+    }
+
+    /// Runs the operation of this call, so that a panic differs from a drop.
+    pub(crate) async fn run<F: Future>(&mut self, mut operation: Pin<&mut F>) -> F::Output {
+        poll_fn(|context| self.poll(operation.as_mut(), context)).await
     }
 
     /// Polls the operation of this call, so that a panic differs from a drop.

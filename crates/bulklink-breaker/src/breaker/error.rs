@@ -47,6 +47,15 @@ pub enum BreakerError<E> {
 }
 
 impl<E> BreakerError<E> {
+    /// Returns the operation's own error.
+    #[must_use]
+    pub fn operation(self) -> Option<E> {
+        match self {
+            BreakerError::Open(_) => None,
+            BreakerError::Operation(error) => Some(error),
+        }
+    }
+
     /// Returns the open circuit or the operation's error as a boxed error, for a chain of layers or
     /// for `?`. The operation's own may be boxed already, or be one of `anyhow`, which are no
     /// `Error`.

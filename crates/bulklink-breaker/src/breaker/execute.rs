@@ -10,18 +10,19 @@ use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
+use super::Breaker;
 use super::ask::AskPass;
 use super::call::{Call, Source};
 use super::core::Core;
 use super::error::{BreakerError, OpenCircuit};
-use crate::Outcome;
+use crate::Classify;
 
 pin_project! {
-    pub(super) struct Execute<'a, F> {
+    pub(super) struct Execute<'a, F, K> {
         #[pin]
         operation: Option<F>,
         entry: Entry<'a>,
-        core: &'a Core,
+        breaker: &'a Breaker<K>,
     }
 }
 
@@ -44,10 +45,10 @@ impl<F> Drop for Operation<'_, F> {
     }
 }
 
-impl<'a, F> Execute<'a, F> {
+impl<'a, F, K> Execute<'a, F, K> {
     #[inline]
-    pub(super) fn new(core: &'a Core, operation: F) -> Self {
-        Execute { operation: Some(operation), entry: Entry::Start, core }
+    pub(super) fn new(breaker: &'a Breaker<K>, operation: F) -> Self {
+        Execute { operation: Some(operation), entry: Entry::Start, breaker }
     }
 }
 
@@ -68,13 +69,18 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl<T, E, F: Future<Output = Result<T, E>>> Future for Execute<'_, F> {
+impl<T, E, F, K> Future for Execute<'_, F, K>
+where
+    F: Future<Output = Result<T, E>>,
+    K: Classify<T, E>,
+{
     type Output = Result<T, BreakerError<E>>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let core = *this.core;
+        let Breaker { core, classify } = *this.breaker;
+        let core = &**core;
         let mut call = match mem::replace(this.entry, Entry::Start) {
             Entry::Start => match core.admit_if_closed() {
                 Some((pass, began)) => Call::new(Source::Borrowed(core), pass, began),
@@ -93,7 +99,7 @@ impl<T, E, F: Future<Output = Result<T, E>>> Future for Execute<'_, F> {
             *this.entry = Entry::Running(call);
             return Poll::Pending;
         };
-        call.settle(if result.is_ok() { Outcome::Success } else { Outcome::Failure });
+        call.settle(classify.classify(&result));
         Poll::Ready(result.map_err(BreakerError::Operation))
     }
 }

@@ -1,6 +1,7 @@
 //! A circuit breaker for tasks and threads.
 
 mod ask;
+mod builder;
 mod call;
 mod core;
 mod counters;
@@ -20,8 +21,8 @@ use std::task::{Context, Poll};
 
 use bulklink::InvalidArgument;
 use bulklink::plumbing::catch;
-use bulklink::runtime::Clock;
 
+pub use self::builder::BreakerBuilder;
 pub use self::call::Call;
 pub(crate) use self::call::Source;
 pub(crate) use self::core::{Core, Ending, Ticket};
@@ -31,8 +32,8 @@ use self::execute::Execute;
 pub(crate) use self::execute::Operation;
 pub use self::figures::Figures;
 pub use self::stats::{Health, Stats};
-use crate::Instant;
-use crate::circuit::{Circuit, Settings, View};
+use crate::circuit::{Settings, View};
+use crate::{Classify, ErrorsFail, Instant};
 
 /// The outcome of a call, as a sign of the dependency's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,15 +46,7 @@ pub enum Outcome {
     Ignore,
 }
 
-/// The settings of a breaker that is being built; returned by [`Breaker::builder_on`].
-#[derive(Debug)]
-#[must_use = "a builder does nothing unless built"]
-pub struct BreakerBuilder {
-    settings: Settings,
-    config: Config,
-}
-
-/// What does not change.
+/// The parts that do not change.
 pub(crate) struct Config {
     pub(crate) label: Arc<str>,
     pub(crate) count_cancelled: bool,
@@ -96,59 +89,31 @@ pub(crate) struct Config {
 /// A call that an open circuit rejects reads the clock once, which is most of its cost. On Tokio's
 /// clock within `bulklink::Tsc` (feature `tsc` of `bulklink`), it takes two thirds of the
 /// instructions.
-#[derive(Clone, Debug)]
-pub struct Breaker {
+#[derive(Clone)]
+pub struct Breaker<K = ErrorsFail> {
     core: Arc<Core>,
+    classify: K,
 }
 
-impl BreakerBuilder {
-    /// When the circuit opens and closes. If it is not set, five failures in a row open it for
-    /// 30 s.
-    pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
-        self
+impl<K> Breaker<K> {
+    pub(crate) fn new(core: Arc<Core>, classify: K) -> Self {
+        Breaker { core, classify }
     }
 
-    /// Whether a call that is dropped before it has ended has failed.
-    ///
-    /// If it is not set, such a call counts for neither side, unless it was slow already. Set it
-    /// where calls are dropped because they took too long, such as by a timeout around them; not
-    /// where they are dropped because a client has gone.
-    pub fn count_cancelled(mut self, counted: bool) -> Self {
-        self.config.count_cancelled = counted;
-        self
+    /// The same circuit, with another classifier.
+    pub(crate) fn classified<C>(&self, classify: C) -> Breaker<C> {
+        Breaker { core: Arc::clone(&self.core), classify }
     }
 
-    pub(crate) fn label(&self) -> &str {
-        &self.config.label
+    /// Returns this breaker without its classifier: the same circuit, by whose type breakers with
+    /// different classifiers can be kept together. Of its own calls, each error is a failure.
+    #[must_use]
+    pub fn unclassified(&self) -> Breaker {
+        self.classified(ErrorsFail)
     }
 
-    pub(crate) fn build_core(self) -> Result<Core, InvalidArgument> {
-        let owned = |invalid: InvalidArgument| invalid.of(format_args!("breaker {}", self.config.label));
-        let circuit = Circuit::new(self.settings).map_err(owned)?;
-        Ok(Core::new(self.config, circuit))
-    }
-
-    /// Builds the breaker, with a closed circuit.
-    ///
-    /// # Errors
-    ///
-    /// If a setting is impossible.
-    pub fn build(self) -> Result<Breaker, InvalidArgument> {
-        Ok(Breaker::of(Arc::new(self.build_core()?)))
-    }
-}
-
-impl Breaker {
-    /// Begins to build a breaker on a clock, such as that of a runtime.
-    pub fn builder_on(clock: impl Clock + Send + Sync + 'static, label: &str) -> BreakerBuilder {
-        let now = Box::new(move || clock.now());
-        let config = Config { label: label.into(), count_cancelled: false, now };
-        BreakerBuilder { settings: Settings::default(), config }
-    }
-
-    pub(crate) fn of(core: Arc<Core>) -> Self {
-        Breaker { core }
+    pub(crate) const fn classifier(&self) -> &K {
+        &self.classify
     }
 
     /// Returns the name.
@@ -236,22 +201,16 @@ impl Breaker {
     /// A future that is dropped lets no call through. A place that the store has given it is given
     /// back, and counts for neither side even where cancelled calls count.
     pub async fn ask(&self) -> Result<Call<'_>, OpenCircuit> {
-        self.ask_operation().await.map(Call::held)
+        self.core.ask_operation().await.map(Call::held)
     }
 
-    /// As `ask`, for a call whose operation is polled by it or caught.
-    pub(crate) async fn ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
-        let (pass, began) = self.core.admit_or_ask().await?;
-        Ok(Call::new(Source::Borrowed(&self.core), pass, began))
-    }
-
-    /// As `ask_operation`, for a call that borrows nothing.
+    /// As `ask`, for a call that borrows nothing and whose operation is polled by it or caught.
     pub(crate) async fn ask_owned_operation(&self) -> Result<Call<'static>, OpenCircuit> {
         let (pass, began) = self.core.admit_or_ask().await?;
         Ok(Call::new(Source::Owned(Arc::clone(&self.core)), pass, began))
     }
 
-    /// As `ask_operation`, but blocks the thread.
+    /// As `ask`, for a call whose operation is caught, but blocks the thread.
     #[inline]
     pub(crate) fn blocking_ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
         let (pass, began) = self.core.blocking_admit()?;
@@ -279,7 +238,8 @@ impl Breaker {
         self.core.check()
     }
 
-    /// Runs an operation, whose error is a failure.
+    /// Runs an operation. Its result counts as the classifier says: without one, each error is a
+    /// failure.
     ///
     /// # Errors
     ///
@@ -288,14 +248,23 @@ impl Breaker {
     /// # Cancel safety
     ///
     /// Dropping the future drops the operation; see [`Call`] for what that counts as.
-    pub fn execute<T, E, F>(&self, operation: F) -> impl Future<Output = Result<T, BreakerError<E>>> + use<'_, T, E, F>
+    ///
+    /// # Panics
+    ///
+    /// With the operation's panic, which is a failure; and where the classifier panics.
+    pub fn execute<T, E, F>(
+        &self,
+        operation: F,
+    ) -> impl Future<Output = Result<T, BreakerError<E>>> + use<'_, T, E, F, K>
     where
         F: Future<Output = Result<T, E>>,
+        K: Classify<T, E>,
     {
-        Execute::new(&self.core, operation)
+        Execute::new(self, operation)
     }
 
-    /// Runs a closure on this thread. Its error is a failure, and so is its panic.
+    /// Runs a closure on this thread. Its result counts as in [`execute`](Breaker::execute), and
+    /// its panic is a failure.
     ///
     /// # Errors
     ///
@@ -303,13 +272,16 @@ impl Breaker {
     ///
     /// # Panics
     ///
-    /// With the closure's panic.
-    pub fn blocking_execute<T, E>(&self, operation: impl FnOnce() -> Result<T, E>) -> Result<T, BreakerError<E>> {
+    /// With the closure's panic, and where the classifier panics.
+    pub fn blocking_execute<T, E>(&self, operation: impl FnOnce() -> Result<T, E>) -> Result<T, BreakerError<E>>
+    where
+        K: Classify<T, E>,
+    {
         let call = self.blocking_ask_operation()?;
         // Caught, because a closure may run and succeed on a thread that is panicking already.
         match catch(operation) {
             Ok(result) => {
-                call.settle(if result.is_ok() { Outcome::Success } else { Outcome::Failure });
+                call.settle(self.classify.classify(&result));
                 result.map_err(BreakerError::Operation)
             }
             Err(payload) => {
@@ -320,7 +292,7 @@ impl Breaker {
     }
 
     /// Returns a future that completes at the next transition after this call.
-    pub fn transition(&self) -> impl Future<Output = ()> + Unpin + Send + use<> {
+    pub fn transition(&self) -> impl Future<Output = ()> + Unpin + Send + use<K> {
         NextTransition::new(Source::Owned(Arc::clone(&self.core)))
     }
 
@@ -387,6 +359,12 @@ impl Breaker {
     /// panics is caught.
     pub fn on_transition(&self, handler: impl Fn(&Transition) + Send + Sync + 'static) {
         self.core.handlers().add(Arc::new(handler));
+    }
+}
+
+impl<K> fmt::Debug for Breaker<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Breaker").field("core", &self.core).finish_non_exhaustive()
     }
 }
 

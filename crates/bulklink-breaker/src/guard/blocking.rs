@@ -7,7 +7,8 @@ use bulklink::runtime::Clock;
 use bulklink::{OwnedSlot, Request};
 
 use super::slot::Unused;
-use super::{Classify, Guard, GuardError, GuardRequest};
+use super::{Guard, GuardError, GuardRequest};
+use crate::Classify;
 
 /// # Block the thread
 impl<R: Clock + Clone + Send + Sync + 'static, K> Guard<R, K> {
@@ -45,7 +46,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardRequest<'_, R, K> {
     where
         K: Classify<T, E>,
     {
-        let GuardRequest { guard: Guard { bulkhead, breaker, classify, .. }, request } = self;
+        let GuardRequest { guard: Guard { bulkhead, breaker, .. }, request } = self;
         breaker.check()?;
         let slot = Unused::new(bulkhead.with(request).blocking_slot_unless(breaker.opened())??, OwnedSlot::abandon);
         let call = breaker.blocking_ask_operation()?;
@@ -53,7 +54,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardRequest<'_, R, K> {
         // Caught, because a closure may run and succeed on a thread that is panicking already.
         match catch(operation) {
             Ok(result) => {
-                call.settle(classify.classify(&result));
+                call.settle(breaker.classifier().classify(&result));
                 result.map_err(GuardError::Operation)
             }
             Err(payload) => {

@@ -21,6 +21,7 @@ pub struct GuardBuilder<R, K = ErrorsFail> {
     run_limit: Option<Duration>,
     half_open_capacity: Option<usize>,
     classify: K,
+    is_classified: bool,
 }
 
 impl<R: Clock + Clone + Send + Sync + 'static> Guard<R> {
@@ -34,6 +35,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Guard<R> {
             run_limit: None,
             half_open_capacity: None,
             classify: ErrorsFail,
+            is_classified: false,
         }
     }
 }
@@ -53,12 +55,12 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
         self
     }
 
-    /// Uses this breaker, with its own settings, instead of a new one. Set neither
-    /// [`settings`](GuardBuilder::settings) nor [`count_cancelled`](GuardBuilder::count_cancelled)
-    /// beside it.
-    pub fn breaker(mut self, breaker: &Breaker) -> Self {
-        self.breaker = Some(breaker.clone());
-        self
+    /// Uses this breaker instead of a new one, with its own settings and classifier. Set none of
+    /// [`settings`](GuardBuilder::settings), [`count_cancelled`](GuardBuilder::count_cancelled) and
+    /// [`classify`](GuardBuilder::classify) beside it.
+    pub fn breaker<C: Clone>(self, breaker: &Breaker<C>) -> GuardBuilder<R, C> {
+        let shared = breaker.unclassified();
+        GuardBuilder { breaker: Some(shared), ..self.with_classifier(breaker.classifier().clone()) }
     }
 
     /// How long an operation may run. If it is not set, there is no limit. The wait for a slot is
@@ -84,6 +86,10 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
 
     /// Which results are failures of the dependency. If it is not set, each error is one.
     pub fn classify<C>(self, classify: C) -> GuardBuilder<R, C> {
+        GuardBuilder { is_classified: true, ..self.with_classifier(classify) }
+    }
+
+    fn with_classifier<C>(self, classify: C) -> GuardBuilder<R, C> {
         GuardBuilder {
             bulkhead: self.bulkhead,
             breaker: self.breaker,
@@ -92,6 +98,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
             run_limit: self.run_limit,
             half_open_capacity: self.half_open_capacity,
             classify,
+            is_classified: self.is_classified,
         }
     }
 
@@ -109,6 +116,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
             number("half_open_capacity", u32::try_from(capacity).unwrap_or(u32::MAX), 1..=most)?;
         }
         let breaker = match (self.breaker, self.settings, self.count_cancelled) {
+            (Some(_), ..) if self.is_classified => return Err(beside("classify", "breaker")),
             (Some(breaker), None, None) => breaker,
             (Some(_), Some(_), _) => return Err(beside("settings", "breaker")),
             (Some(_), _, Some(_)) => return Err(beside("count_cancelled", "breaker")),
@@ -120,7 +128,8 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
         if let Some(capacity) = self.half_open_capacity {
             restrict(&breaker, self.bulkhead.handle(), capacity);
         }
-        Ok(Guard { bulkhead: self.bulkhead, breaker, run_limit: self.run_limit, classify: self.classify })
+        let breaker = breaker.classified(self.classify);
+        Ok(Guard { bulkhead: self.bulkhead, breaker, run_limit: self.run_limit })
     }
 }
 

@@ -14,9 +14,9 @@ use futures_channel::oneshot;
 
 use super::run::limited;
 use super::slot::Unused;
-use super::{Classify, Guard, GuardError, GuardRequest, slot};
-use crate::Call;
+use super::{Guard, GuardError, GuardRequest};
 use crate::sync::{Mutex, lock};
+use crate::{Call, Classify};
 
 /// # Closures
 impl<R: Runtime + SpawnBlocking, K> Guard<R, K> {
@@ -78,13 +78,10 @@ impl<R: Runtime + SpawnBlocking, K> GuardRequest<'_, R, K> {
         K: Classify<T, E> + Clone + Send + 'static,
     {
         let GuardRequest { guard, request } = self;
-        guard.breaker.check()?;
-        let slot = slot::wait(&guard.breaker, guard.bulkhead.with(request).slot()).await?;
-        let slot = Unused::new(slot, OwnedSlot::abandon);
-        let call = guard.breaker.ask_owned_operation().await?;
+        let (call, slot) = guard.admit_owned(request).await?;
         let (sender, mut receiver) = oneshot::channel();
         let caller = Caller(Arc::new(Mutex::new(Stage::Waiting { operation, call, slot })));
-        let (shared, classify) = (Arc::clone(&caller.0), guard.classify.clone());
+        let (shared, classify) = (Arc::clone(&caller.0), guard.breaker.classifier().clone());
         let work = move || {
             let Some(ended) = run(&shared, &classify) else { return };
             // The caller may be gone. Its result is foreign.

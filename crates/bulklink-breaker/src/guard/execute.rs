@@ -14,9 +14,9 @@ use pin_project_lite::pin_project;
 
 use super::run::Limit;
 use super::slot::Unused;
-use super::{Classify, Guard, GuardError};
+use super::{Guard, GuardError};
 use crate::breaker::{Core, Ending, NextTransition, Operation, Source, Ticket};
-use crate::{Call, OpenCircuit};
+use crate::{Call, Classify, OpenCircuit};
 
 pin_project! {
     pub(super) struct Execute<'a, F, R: Timer, K> {
@@ -159,7 +159,7 @@ impl<R: Runtime, K> Guard<R, K> {
         // If the classifier panics, nothing is known of the operation.
         polling.ending = Ending::Cancelled;
         if let Poll::Ready(result) = polled {
-            let outcome = self.classify.classify(&result);
+            let outcome = self.breaker.classifier().classify(&result);
             mem::forget(polling);
             core.settle_closed(ticket, began, outcome);
             return Poll::Ready(result.map_err(GuardError::Operation));
@@ -229,7 +229,7 @@ impl<R: Runtime, K> Guard<R, K> {
                             Rest::Running { call, _slot: slot, limit: self.limit() }
                         } else {
                             let slot = Unused::new(slot, Slot::abandon);
-                            Rest::Asking(Box::pin(self.breaker.ask_operation()), Some(slot))
+                            Rest::Asking(Box::pin(self.breaker.core().ask_operation()), Some(slot))
                         }
                     } else {
                         if transition.is_none() {
@@ -252,7 +252,7 @@ impl<R: Runtime, K> Guard<R, K> {
                 Rest::Running { call, limit, .. } => {
                     let Some(pinned) = operation.as_mut().as_pin_mut() else { unreachable!("it has not ended") };
                     if let Poll::Ready(result) = call.poll(pinned, context) {
-                        call.end(Ending::Outcome(self.classify.classify(&result)));
+                        call.end(Ending::Outcome(self.breaker.classifier().classify(&result)));
                         return Poll::Ready(result.map_err(GuardError::Operation));
                     }
                     let Some(limit) = limit else { return Poll::Pending };

@@ -2,7 +2,6 @@
 
 mod blocking;
 mod builder;
-mod classify;
 mod closure;
 mod error;
 mod execute;
@@ -19,12 +18,11 @@ use bulklink::runtime::{Clock, Runtime};
 use bulklink::{Bulkhead, Request};
 
 pub use self::builder::GuardBuilder;
-pub use self::classify::{Classify, ErrorsFail};
 pub use self::error::{GuardError, TimedOut};
 use self::execute::Execute;
 pub use self::stats::GuardStats;
 pub use self::wrap::Guarded;
-use crate::{Breaker, Health};
+use crate::{Breaker, Classify, ErrorsFail, Health};
 
 /// A bulkhead, a circuit breaker and a limit on the run as one policy.
 ///
@@ -76,9 +74,8 @@ use crate::{Breaker, Health};
 #[derive(Clone)]
 pub struct Guard<R, K = ErrorsFail> {
     bulkhead: Bulkhead<R>,
-    breaker: Breaker,
+    breaker: Breaker<K>,
     run_limit: Option<Duration>,
-    classify: K,
 }
 
 impl<R, K> Guard<R, K> {
@@ -90,7 +87,7 @@ impl<R, K> Guard<R, K> {
 
     /// Returns the breaker: its state, counters and transitions, and ways to open and close it.
     #[must_use]
-    pub const fn breaker(&self) -> &Breaker {
+    pub const fn breaker(&self) -> &Breaker<K> {
         &self.breaker
     }
 

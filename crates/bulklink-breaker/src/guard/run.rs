@@ -1,11 +1,14 @@
 //! The limit on the run of an operation.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bulklink::runtime::{Instant, Runtime, Timer};
+
+use super::{Guard, TimedOut};
+use crate::Call;
 
 /// The end of a run that began when this was made.
 pub(super) struct Limit<R: Timer> {
@@ -31,6 +34,18 @@ impl<R: Runtime> Limit<R> {
         self.sleep = None;
         context.waker().wake_by_ref();
         Poll::Pending
+    }
+}
+
+impl<R: Runtime, K> Guard<R, K> {
+    /// Runs the operation of a call that is in its slot.
+    pub(crate) async fn run_limited<F: Future>(
+        &self,
+        call: &mut Call<'static>,
+        operation: Pin<&mut F>,
+    ) -> Result<F::Output, TimedOut> {
+        let run = pin!(call.run(operation));
+        limited(self.bulkhead.runtime(), self.run_limit, run).await.ok_or_else(|| self.timed_out())
     }
 }
 

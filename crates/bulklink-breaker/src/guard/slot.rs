@@ -4,13 +4,14 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use bulklink::Rejection;
+use bulklink::runtime::Runtime;
+use bulklink::{OwnedSlot, Rejection, Request};
 
-use super::GuardError;
-use crate::Breaker;
+use super::{Guard, GuardError};
+use crate::{Breaker, Call};
 
 /// Waits for a slot, and leaves the queue when the circuit opens.
-pub(super) async fn wait<A, S, E>(breaker: &Breaker, mut acquire: A) -> Result<S, GuardError<E>>
+async fn wait<A, S, E, K>(breaker: &Breaker<K>, mut acquire: A) -> Result<S, GuardError<E>>
 where
     A: Future<Output = Result<S, Rejection>> + Unpin,
 {
@@ -22,10 +23,24 @@ where
     .await
 }
 
+impl<R: Runtime, K> Guard<R, K> {
+    /// Waits for a slot, and asks the circuit with it, for a call that borrows nothing.
+    pub(crate) async fn admit_owned<E>(
+        &self,
+        request: Request<R::Instant>,
+    ) -> Result<(Call<'static>, Unused<OwnedSlot>), GuardError<E>> {
+        self.breaker.check()?;
+        let slot = wait(&self.breaker, self.bulkhead.with(request).slot()).await?;
+        let slot = Unused::new(slot, OwnedSlot::abandon);
+        let call = self.breaker.ask_owned_operation().await?;
+        Ok((call, slot))
+    }
+}
+
 /// A slot whose operation has not begun. If it never does, because the circuit has opened or the
 /// call is dropped, the slot is abandoned: what the bulkhead learns from operations, it must not
 /// learn from this one.
-pub(super) struct Unused<S> {
+pub(crate) struct Unused<S> {
     slot: Option<S>,
     abandon: fn(S),
 }
@@ -36,7 +51,7 @@ impl<S> Unused<S> {
     }
 
     /// Returns the slot for its operation, which begins now.
-    pub(super) fn begin(mut self) -> S {
+    pub(crate) fn begin(mut self) -> S {
         self.slot.take().unwrap_or_else(|| unreachable!("only this and the drop take it"))
     }
 }

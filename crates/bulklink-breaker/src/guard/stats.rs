@@ -24,7 +24,7 @@ pub struct GuardStats {
 }
 
 impl GuardStats {
-    pub(crate) fn of(label: Arc<str>, breaker: &Breaker, bulkhead: Option<&Handle>) -> Self {
+    pub(crate) fn of(label: Arc<str>, breaker: &Breaker<impl Sized>, bulkhead: Option<&Handle>) -> Self {
         let bulkhead = bulkhead.map(Handle::status);
         GuardStats { label, health: breaker.health(), breaker: breaker.stats(), bulkhead }
     }

@@ -5,7 +5,8 @@ use std::future::Future;
 
 use bulklink::runtime::Runtime;
 
-use super::{Classify, ErrorsFail, Guard, GuardError};
+use super::{Guard, GuardError};
+use crate::{Classify, ErrorsFail};
 
 /// An async function each call of which runs behind a guard; returned by [`Guard::wrap`].
 #[derive(Clone)]

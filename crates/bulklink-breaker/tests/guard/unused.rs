@@ -4,10 +4,6 @@ use std::future::Future;
 
 use bulklink::testing::Executor;
 use bulklink::{Bulkhead, EventFilter, EventKind, Request};
-#[cfg(feature = "tower")]
-use bulklink_breaker::tower::GuardLayer;
-#[cfg(feature = "tower")]
-use tower::{Layer, ServiceExt, service_fn};
 
 use crate::{Outcome, TestGuard, builder, ended, executor, is_idle, ms, open, running, trip, waiting};
 
@@ -48,11 +44,6 @@ const WAYS: &[(&str, Way)] = &[
     ("wrap", |executor, guard| run(executor, async move { guard.wrap(async |()| never()).call(()).await })),
     ("a closure", |executor, guard| run(executor, async move { guard.execute_blocking(never).await })),
     ("a thread", |_, guard| guard.blocking_execute(never)),
-    #[cfg(feature = "tower")]
-    ("a layer", |executor, guard| {
-        let service = GuardLayer::new(&guard).layer(service_fn(async |()| never()));
-        run(executor, service.oneshot(()))
-    }),
 ];
 
 /// The circuit opens at the moment when the call gets its slot.

@@ -124,7 +124,7 @@ impl<S: CircuitStore> Circuits<S> {
     ///
     /// If a setting is impossible, or the label cannot be a name on the store. Several breakers may
     /// share one label: each is as one of another process.
-    pub fn share(&self, breaker: BreakerBuilder) -> Result<Breaker, ShareError> {
+    pub fn share<K>(&self, breaker: BreakerBuilder<K>) -> Result<Breaker<K>, ShareError> {
         let name = Name::labelled(&self.hub.namespace, plumbing::label(&breaker)).map_err(ShareError::Name)?;
         let mut member = Weak::new();
         let breaker = plumbing::build(breaker, |id, settings, now| {
@@ -142,7 +142,7 @@ impl<S: CircuitStore> Circuits<S> {
 
     /// Returns how a breaker stands to the store. `None` if it is not shared by this.
     #[must_use]
-    pub fn sharing(&self, breaker: &Breaker) -> Option<Sharing> {
+    pub fn sharing<K>(&self, breaker: &Breaker<K>) -> Option<Sharing> {
         Some(self.hub.seat(plumbing::instance(breaker))?.sharing())
     }
 }

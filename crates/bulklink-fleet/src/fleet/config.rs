@@ -43,8 +43,8 @@ pub struct ShareConfig {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub config: Option<u64>,
-    /// How long units can be used after the last word of the store; by default 10 s. The same in all
-    /// processes.
+    /// How long units can be used after the last word of the store; by default 10 s. The same in
+    /// all processes.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
     pub lease: Option<Duration>,
@@ -57,8 +57,8 @@ pub struct ShareConfig {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(with = "Outage"))]
     pub on_outage: Option<Outage>,
-    /// How long a call that finds no unit of the share waits for more where it would be rejected; by
-    /// default 10 ms.
+    /// How long a call that finds no unit of the share waits for more where it would be rejected;
+    /// by default 10 ms.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
     pub fetch: Option<Duration>,

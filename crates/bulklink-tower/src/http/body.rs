@@ -11,8 +11,8 @@ use pin_project_lite::pin_project;
 use super::hold::Held;
 
 pin_project! {
-    /// The body `B` of a response, which holds the slot of its request until it has ended or
-    /// failed, or is dropped; or the body of a rejection.
+    /// The body `B` of a response, which holds the slot of its request, and its call of a guard,
+    /// until it has ended or failed, or is dropped; or the body of a rejection.
     ///
     /// Frames, trailers and size hints are those of `B`.
     pub struct Body<B> {
@@ -36,7 +36,10 @@ pin_project! {
 impl<B: http_body::Body> Body<B> {
     /// Makes a body that holds `held` until `body` has ended. If it is empty, that is now.
     pub(crate) fn holding(body: B, held: Option<Held>) -> Self {
-        let held = held.filter(|_| !body.is_end_stream());
+        let (ended, held) = if body.is_end_stream() { (held, None) } else { (None, held) };
+        if let Some(held) = ended {
+            held.end(false);
+        }
         Body { content: Content::Inner { body }, held }
     }
 
@@ -60,9 +63,15 @@ where
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let mut this = self.project();
         let frame = match this.content.as_mut().project() {
-            ContentProjection::Inner { body } => {
-                let frame = ready!(body.poll_frame(context));
+            ContentProjection::Inner { mut body } => {
+                let frame = ready!(body.as_mut().poll_frame(context));
                 if let Some(Ok(_)) = frame {
+                    // A server may drop it now, without asking for another frame.
+                    if let Some(held) = this.held.as_mut().filter(|held| held.call.is_some()) {
+                        if body.is_end_stream() {
+                            held.end_call(false);
+                        }
+                    }
                     return Poll::Ready(frame);
                 }
                 frame
@@ -70,8 +79,11 @@ where
             ContentProjection::Rejection { bytes } => Some(Ok(Frame::data(std::mem::take(bytes).into()))),
             ContentProjection::Ended => return Poll::Ready(None),
         };
+        let has_failed = matches!(frame, Some(Err(_)));
         this.content.set(Content::Ended);
-        *this.held = None;
+        if let Some(held) = this.held.take() {
+            held.end(has_failed);
+        }
         Poll::Ready(frame)
     }
 

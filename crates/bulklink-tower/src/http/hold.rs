@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::{OwnedSlot, Rejection};
+#[cfg(feature = "breaker")]
+use bulklink_breaker::plumbing::Unfinished;
 use http::{Method, StatusCode, Version, header};
 
 use super::Body;
@@ -58,15 +60,50 @@ struct Slots {
     _outer: Option<HeldSlot>,
 }
 
+/// The slot of a request and the call of a guard, until the response has ended.
+#[derive(Debug)]
+pub struct Held {
+    // The call first, because it ends before its slot is free.
+    pub(super) call: Option<Unfinished>,
+    pub(super) slot: Option<SlotOf>,
+}
+
+/// Without guards there is no such call.
+#[cfg(not(feature = "breaker"))]
+#[derive(Debug)]
+pub enum Unfinished {}
+
 /// The holder of a slot until the response has ended.
 #[derive(Debug)]
-pub enum Held {
+pub enum SlotOf {
     /// Usually only the body holds it.
     Body { _slot: OwnedSlot },
     /// The service may hold it, too.
     Shared(HeldSlot),
     /// The same, for a request that asks for a tunnel.
     Tunnel(HeldSlot),
+}
+
+impl From<SlotOf> for Held {
+    fn from(slot: SlotOf) -> Self {
+        Held { call: None, slot: Some(slot) }
+    }
+}
+
+impl Held {
+    /// The response has ended or has failed.
+    pub(super) fn end(mut self, has_failed: bool) {
+        self.end_call(has_failed);
+    }
+
+    /// Ends the call of a guard, if it has one.
+    pub(super) fn end_call(&mut self, has_failed: bool) {
+        #[cfg(feature = "breaker")]
+        if let Some(call) = self.call.take() {
+            call.end(has_failed);
+        }
+        let _ = has_failed;
+    }
 }
 
 impl HeldSlot {
@@ -97,12 +134,12 @@ impl<T> ShareSlot for http::Request<T> {
         let is_tunnel = self.method() == Method::CONNECT;
         let is_upgrade = self.version() == Version::HTTP_11 && self.headers().contains_key(header::UPGRADE);
         if !is_tunnel && !is_upgrade && !is_shared {
-            return Held::Body { _slot: slot };
+            return SlotOf::Body { _slot: slot }.into();
         }
         let outer = self.extensions_mut().remove();
         let slot = HeldSlot::new(Some(slot), outer);
         self.extensions_mut().insert(slot.clone());
-        if is_tunnel { Held::Tunnel(slot) } else { Held::Shared(slot) }
+        if is_tunnel { SlotOf::Tunnel(slot) } else { SlotOf::Shared(slot) }.into()
     }
 
     fn deadline(&self) -> Option<Deadline> {
@@ -122,9 +159,9 @@ impl<B: http_body::Body> HoldSlot for http::Response<B> {
     }
 
     fn hold_upgrade(mut self, held: Option<Held>) -> http::Response<Body<B>> {
-        let upgraded = match &held {
-            Some(Held::Shared(slot)) if self.status() == StatusCode::SWITCHING_PROTOCOLS => Some(slot),
-            Some(Held::Tunnel(slot)) if self.status().is_success() => Some(slot),
+        let upgraded = match held.as_ref().and_then(|held| held.slot.as_ref()) {
+            Some(SlotOf::Shared(slot)) if self.status() == StatusCode::SWITCHING_PROTOCOLS => Some(slot),
+            Some(SlotOf::Tunnel(slot)) if self.status().is_success() => Some(slot),
             _ => None,
         };
         if let Some(slot) = upgraded {

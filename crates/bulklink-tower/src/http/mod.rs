@@ -1,12 +1,15 @@
 //! HTTP: bodies that hold slots, rejections as responses, and values from headers.
 
 mod body;
+#[cfg(feature = "breaker")]
+mod guard;
 mod headers;
 mod hold;
 mod remote;
 #[cfg(feature = "reqwest")]
 mod reqwest;
 mod respond;
+mod templates;
 
 pub use body::Body;
 pub use headers::{KeyHeader, TimeoutHeader};

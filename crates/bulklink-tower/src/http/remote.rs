@@ -8,7 +8,7 @@ use bulklink::Reason;
 use http::{HeaderMap, HeaderName, header};
 
 use super::headers;
-use super::respond::{KINDS, PUSHBACK, REJECTED};
+use super::templates::{KINDS, PUSHBACK, REJECTED};
 
 /// As `Retry-After`, in milliseconds: some services send it.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");

@@ -4,7 +4,7 @@ use bulklink::OwnedSlot;
 use http::StatusCode;
 use reqwest::ResponseBuilderExt;
 
-use super::hold::{Held, HoldSlot, ShareSlot};
+use super::hold::{Held, HoldSlot, ShareSlot, SlotOf};
 use super::{Body, HeldSlot};
 
 /// Returns the host of a request, with its port if that is not the usual one: a key for a bulkhead
@@ -26,7 +26,7 @@ pub fn host(request: &reqwest::Request) -> &str {
 /// A request cannot carry a slot to the code that uses the connection, so the response does.
 impl ShareSlot for reqwest::Request {
     fn share(&mut self, slot: OwnedSlot, _: bool) -> Held {
-        Held::Body { _slot: slot }
+        SlotOf::Body { _slot: slot }.into()
     }
 }
 
@@ -41,7 +41,7 @@ impl HoldSlot for reqwest::Response {
     type Holding = reqwest::Response;
 
     fn hold(self, held: Option<Held>) -> reqwest::Response {
-        let Some(held) = held else {
+        let Some(mut held) = held else {
             return self;
         };
         let url = self.url().clone();
@@ -50,15 +50,13 @@ impl HoldSlot for reqwest::Response {
         if let Ok(with_url) = http::Response::builder().url(url).body(()) {
             response.extensions_mut().extend(with_url.into_parts().0.extensions);
         }
-        let held = match held {
-            Held::Body { _slot: slot } if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            if let Some(SlotOf::Body { _slot: slot }) = held.slot.take() {
                 // A layer inside has put its own slot there.
                 let inner = response.extensions_mut().remove();
                 response.extensions_mut().insert(HeldSlot::new(Some(slot), inner));
-                None
             }
-            held => Some(held),
-        };
-        response.map(|body| reqwest::Body::wrap(Body::holding(body, held))).into()
+        }
+        response.map(|body| reqwest::Body::wrap(Body::holding(body, Some(held)))).into()
     }
 }

@@ -1,5 +1,4 @@
-//! The promises of a guard around services.
-#![cfg(all(feature = "tower", not(bulklink_loom)))]
+//! A guard around services: readiness, the queue and the circuit.
 
 use std::future::{Future, Pending, pending, ready};
 use std::pin::Pin;
@@ -9,13 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
-use bulklink::{Bulkhead, Reason};
-use bulklink_breaker::tower::{GuardLayer, GuardService};
-use bulklink_breaker::{Guard, GuardError, Outcome, Settings, State};
+use bulklink::{Bulkhead, EventFilter, EventKind, Reason};
+use bulklink_breaker::{Guard, OpenCircuit, Outcome, Settings, State};
+use bulklink_tower::{BoxError, GuardLayer, GuardService, rejection};
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-fn guard(executor: &Executor, waiting_room: usize) -> Guard<FakeRuntime> {
+pub(crate) fn guard(executor: &Executor, waiting_room: usize) -> Guard<FakeRuntime> {
     let builder = Bulkhead::builder_on(executor.runtime(), "test").parallelism(1).waiting_room(waiting_room);
     let bulkhead = builder.build().expect("valid limits");
     let settings = Settings::consecutive(2).cool_down(Duration::from_millis(10));
@@ -58,11 +57,11 @@ impl Service<&'static str> for Inner {
     }
 }
 
-type Answer = Result<&'static str, GuardError<&'static str>>;
+type Answer = Result<&'static str, BoxError>;
 
 fn send(
     executor: &mut Executor,
-    service: &GuardService<Inner, FakeRuntime>,
+    service: &GuardService<Inner, Guard<FakeRuntime>>,
     request: &'static str,
 ) -> bulklink::testing::Task<Answer> {
     let task = executor.spawn(service.clone().oneshot(request));
@@ -85,8 +84,9 @@ fn a_clone_of_the_service_is_readied_in_the_slot() {
     assert_eq!(readied.load(SeqCst), 0, "a service that is ready and never called holds nothing");
     let first = send(&mut executor, &service, "wait");
     let full = send(&mut executor, &service, "rejected");
-    let Err(GuardError::Rejected(rejection)) = answer(&full) else { panic!("it ran") };
-    assert_eq!((rejection.reason(), readied.load(SeqCst)), (Reason::Saturated, 1));
+    let error = answer(&full).unwrap_err();
+    let reason = rejection(&*error).expect("it is rejected").reason();
+    assert_eq!((reason, readied.load(SeqCst)), (Reason::Saturated, 1));
     first.cancel();
     assert_eq!(answer(&send(&mut executor, &service, "hello")).ok(), Some("hello"));
     assert_eq!(service.guard().stats().active(), 0);
@@ -99,9 +99,9 @@ fn clones_of_the_service_share_the_circuit() {
     let layer = GuardLayer::new(&guard);
     let services = [(); 3].map(|()| layer.clone().layer(Inner::new(&guard)));
     for service in &services[..2] {
-        assert!(matches!(answer(&send(&mut executor, service, "fail")), Err(GuardError::Operation("failed"))));
+        assert_eq!(answer(&send(&mut executor, service, "fail")).unwrap_err().to_string(), "failed");
     }
-    assert!(matches!(answer(&send(&mut executor, &services[2], "hello")), Err(GuardError::Open(_))));
+    assert!(answer(&send(&mut executor, &services[2], "hello")).unwrap_err().is::<OpenCircuit>());
     executor.advance(Duration::from_millis(10));
     assert_eq!(answer(&send(&mut executor, &services[2], "hello")).ok(), Some("hello"));
     assert!(guard.health().is_healthy());
@@ -116,9 +116,22 @@ fn requests_that_wait_are_rejected_when_the_circuit_opens() {
     let queued = send(&mut executor, &service, "never");
     guard.breaker().force_open();
     executor.run_until_idle();
-    assert!(matches!(answer(&queued), Err(GuardError::Open(_))));
+    assert!(answer(&queued).unwrap_err().is::<OpenCircuit>());
     first.cancel();
     assert_eq!((guard.stats().active(), guard.stats().breaker.cancelled), (0, 1));
+}
+
+/// The bulkhead learns nothing from a slot in which no operation has begun.
+#[test]
+fn a_slot_is_abandoned_if_the_circuit_opens_as_the_request_gets_it() {
+    let mut executor = Executor::new(FakeClock::new());
+    let guard = guard(&executor, 0);
+    let service = GuardLayer::new(&guard).layer(Inner::new(&guard));
+    let (breaker, admitted) = (guard.breaker().clone(), EventFilter::of(EventKind::Admitted));
+    guard.bulkhead().handle().add_event_handler(admitted, move |_| breaker.force_open());
+    assert!(answer(&send(&mut executor, &service, "never")).unwrap_err().is::<OpenCircuit>());
+    let totals = guard.bulkhead().status().totals;
+    assert_eq!((totals.admitted, totals.abandoned, guard.stats().active()), (1, 1, 0));
 }
 
 /// A service that never becomes ready.
@@ -146,14 +159,14 @@ fn a_service_that_fails_to_become_ready_is_a_failure() {
     let service = GuardLayer::new(&guard).layer(NeverReady);
     for _ in 0..2 {
         let answer = executor.block_on(service.clone().oneshot(()));
-        assert!(matches!(answer, Err(GuardError::Operation("it is down"))));
+        assert_eq!(answer.unwrap_err().to_string(), "it is down");
     }
     assert_eq!(guard.breaker().view().state, State::Open);
 }
 
 /// On tokio, boxed as a service that is `Send`, `Sync` and `Clone`; a status counts as a failure.
 #[tokio::test]
-async fn a_status_can_be_a_failure() -> Result<(), Box<dyn std::error::Error>> {
+async fn a_status_can_be_a_failure() -> Result<(), BoxError> {
     let bulkhead = bulklink_tokio::Bulkhead::builder("test").parallelism(1).build()?;
     let by_status = |answer: &Result<u16, std::io::Error>| match answer {
         Ok(..500) => Outcome::Success,
@@ -166,6 +179,6 @@ async fn a_status_can_be_a_failure() -> Result<(), Box<dyn std::error::Error>> {
     for status in [200, 503, 404, 503, 503] {
         assert_eq!(tokio::spawn(service.clone().oneshot(status)).await??, status);
     }
-    assert!(matches!(service.oneshot(200).await, Err(GuardError::Open(_))));
+    assert!(service.oneshot(200).await.unwrap_err().is::<OpenCircuit>());
     Ok(())
 }

@@ -1,28 +1,41 @@
 //! Which results of operations are failures of the dependency.
 
+#[cfg(feature = "http")]
+mod http;
+
+#[cfg(feature = "http")]
+pub use self::http::ByHttpStatus;
 use crate::Outcome;
 
 /// Decides whether the result of an operation is a failure of the dependency.
 ///
-/// Closures of `&Result<T, E>` implement it. A classifier for all results implements it by itself.
+/// Closures of `&Result<T, E>` implement it. A type of its own can classify many types of results,
+/// and has a name to store a guard by, as `ByHttpStatus` of the feature `http` does.
 ///
 /// ```
 /// use bulklink_breaker::{Classify, Outcome};
 ///
-/// struct Response {
-///     status: u16,
+/// enum Fault {
+///     NotFound,
+///     Unavailable,
 /// }
 ///
-/// fn by_status<E>(result: &Result<Response, E>) -> Outcome {
-///     match result {
-///         Ok(response) if response.status == 429 => Outcome::Ignore,
-///         Ok(response) if response.status < 500 => Outcome::Success,
-///         _ => Outcome::Failure,
+/// /// A mistake of the caller is no sign of the dependency's health.
+/// #[derive(Clone)]
+/// struct ByFault;
+///
+/// impl<T> Classify<T, Fault> for ByFault {
+///     fn classify(&self, result: &Result<T, Fault>) -> Outcome {
+///         match result {
+///             Ok(_) | Err(Fault::NotFound) => Outcome::Success,
+///             Err(Fault::Unavailable) => Outcome::Failure,
+///         }
 ///     }
 /// }
 ///
-/// let answer: Result<Response, ()> = Ok(Response { status: 404 });
-/// assert_eq!(by_status.classify(&answer), Outcome::Success);
+/// let answer: Result<(), Fault> = Err(Fault::NotFound);
+/// assert_eq!(ByFault.classify(&answer), Outcome::Success);
+/// # _ = Fault::Unavailable;
 /// ```
 pub trait Classify<T, E> {
     /// Returns the outcome. It should be quick, and must not panic: the call would count as

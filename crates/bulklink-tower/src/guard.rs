@@ -1,0 +1,284 @@
+//! The layer of a guard, or of a breaker alone.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bulklink::Rejection;
+use bulklink_breaker::plumbing::{self, Admitted, Policy, Unfinished};
+use bulklink_breaker::{Breaker, Classify, ErrorsFail, GuardError, OpenCircuit, Outcome};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use crate::outcome::Outcome as Answers;
+use crate::rejection::find;
+use crate::{BoxError, Errors};
+
+/// Puts a [`Guard`](bulklink_breaker::Guard) around a service, or a [`Breaker`] alone: each request
+/// is a call of it.
+///
+/// All services that it makes, and their clones, share the guard.
+///
+/// ```
+/// use bulklink_breaker::{Guard, OpenCircuit};
+/// use bulklink_tokio::Bulkhead;
+/// use bulklink_tower::GuardLayer;
+/// use std::time::Duration;
+/// use tower::{Service, ServiceBuilder, ServiceExt};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bulklink_tower::BoxError> {
+/// let bulkhead = Bulkhead::builder("payments").parallelism(10).waiting_room(50).build()?;
+/// let guard = Guard::builder(&bulkhead).run_limit(Duration::from_secs(2)).build()?;
+///
+/// let pay = async |amount: u32| Ok::<_, std::io::Error>(format!("paid {amount}"));
+/// let mut payments = ServiceBuilder::new().layer(GuardLayer::new(&guard)).service_fn(pay);
+///
+/// match payments.ready().await?.call(42).await {
+///     Ok(receipt) => assert_eq!(receipt, "paid 42"),
+///     Err(error) => match error.downcast_ref::<OpenCircuit>() {
+///         Some(open) => println!("try again in {:?}", open.retry_after),
+///         None => println!("{error}"),
+///     },
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// The error of its services is a [`BoxError`], as that of all layers here, so that they nest in
+/// any order. It is the service's own error, or one of these, which `downcast_ref` finds:
+///
+/// | the request | the error |
+/// | --- | --- |
+/// | comes while the circuit is open | [`OpenCircuit`] |
+/// | is rejected by the guard's bulkhead | [`Rejection`](bulklink::Rejection) |
+/// | runs longer than the guard's run limit | [`TimedOut`](bulklink_breaker::TimedOut) |
+///
+/// # What counts
+///
+/// The result of the service counts as the [classifier](bulklink_breaker::GuardBuilder::classify)
+/// of the guard says. A status such as 503 is an `Ok` of an HTTP service, so that needs
+/// [`ByHttpStatus`](bulklink_breaker::ByHttpStatus). An error that is a rejection or an open
+/// circuit of a layer inside counts for neither side: the dependency was not asked.
+///
+/// # When the call ends
+///
+/// The slot, and a probe of a half-open circuit, are held until the service has answered, which for
+/// HTTP is the head of the response. With [`hold_body`](GuardLayer::hold_body) and
+/// [`respond`](GuardLayer::respond), they are held until its body has ended, and a body that fails
+/// is a failure:
+///
+/// | the body | the call counts as |
+/// | --- | --- |
+/// | ends | the head was classified |
+/// | fails | failure |
+/// | is dropped before its end | the head was classified; a failure with `count_cancelled(true)` |
+///
+/// The run limit is on the service's answer, and so on the head. A call whose head is no success
+/// has ended with it, and only its slot is held on. A probe whose body takes longer than the
+/// probe's lease can be joined by another.
+#[derive(Clone)]
+pub struct GuardLayer<G, O = Errors> {
+    guard: G,
+    outcome: O,
+}
+
+/// A [`GuardLayer`] of a breaker alone.
+///
+/// ```
+/// use bulklink_breaker::Breaker;
+/// use bulklink_tokio::Tokio;
+/// use bulklink_tower::BreakerLayer;
+/// use tower::ServiceBuilder;
+///
+/// let breaker = Breaker::builder_on(Tokio, "search").build()?;
+/// let search = ServiceBuilder::new()
+///     .layer(BreakerLayer::new(&breaker))
+///     .service_fn(async |query: String| Ok::<_, std::io::Error>(query));
+/// # _ = search;
+/// # Ok::<(), bulklink::InvalidArgument>(())
+/// ```
+pub type BreakerLayer<K = ErrorsFail, O = Errors> = GuardLayer<Breaker<K>, O>;
+
+impl<G: Policy> GuardLayer<G> {
+    /// Makes a layer of a guard or a breaker.
+    #[must_use]
+    pub fn new(guard: &G) -> Self {
+        GuardLayer { guard: guard.clone(), outcome: Errors }
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn with_outcome<O>(self, outcome: impl FnOnce(&str) -> O) -> GuardLayer<G, O> {
+        let outcome = outcome(self.guard.label());
+        GuardLayer { guard: self.guard, outcome }
+    }
+}
+
+impl<S, G: Clone, O: Clone> Layer<S> for GuardLayer<G, O> {
+    type Service = GuardService<S, G, O>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        GuardService { inner, guard: self.guard.clone(), outcome: self.outcome.clone() }
+    }
+}
+
+impl<G: fmt::Debug, O> fmt::Debug for GuardLayer<G, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardLayer").field("guard", &self.guard).finish_non_exhaustive()
+    }
+}
+
+/// A service behind a guard or a breaker; made by a [`GuardLayer`].
+///
+/// It is always ready. Each request has its own clone of the service inside, which is asked whether
+/// it is ready once the request is let through: a clone that is ready and never called holds
+/// nothing. If it fails to become ready, that is the result of the request.
+///
+/// # Cancel safety
+///
+/// A future that is dropped drops the request or the service's future, and then gives back its
+/// place in the queue, or its slot and its place as a probe.
+#[derive(Clone)]
+pub struct GuardService<S, G, O = Errors> {
+    inner: S,
+    guard: G,
+    outcome: O,
+}
+
+impl<S, G, O> GuardService<S, G, O> {
+    /// Returns the guard or the breaker.
+    pub const fn guard(&self) -> &G {
+        &self.guard
+    }
+
+    /// Returns the service inside.
+    pub const fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// Returns the service inside.
+    pub const fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// Returns the service inside, without its guard.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+/// How a guarded request is answered. Only this crate implements it.
+pub trait Guarding<Q, A, E>: Answers<Q, A, E> {
+    /// Answers a request that was not let through, or whose run limit has passed.
+    fn refused(
+        &self,
+        protocol: Self::Protocol,
+        error: GuardError<Infallible>,
+        estimated_wait: impl FnOnce() -> Option<Duration>,
+    ) -> Result<Self::Response, Self::Error>;
+
+    /// Makes the response of a request that has succeeded so far.
+    fn succeeded(response: A, held: Option<Self::Held>, call: Unfinished) -> Self::Response;
+
+    /// Returns whether the error is that of a layer inside, which has not called the service.
+    fn has_not_begun(error: &Self::Error) -> bool {
+        let _ = error;
+        false
+    }
+}
+
+pub(crate) fn is_refusal(error: &BoxError) -> bool {
+    find::<Rejection>(&**error).is_some() || find::<OpenCircuit>(&**error).is_some()
+}
+
+impl<Q, A, E: Into<BoxError>> Guarding<Q, A, E> for Errors {
+    fn refused(
+        &self,
+        (): (),
+        error: GuardError<Infallible>,
+        _: impl FnOnce() -> Option<Duration>,
+    ) -> Result<A, BoxError> {
+        Err(error.into_boxed())
+    }
+
+    fn succeeded(response: A, held: Option<Self::Held>, call: Unfinished) -> A {
+        call.end(false);
+        drop(held);
+        response
+    }
+
+    fn has_not_begun(error: &BoxError) -> bool {
+        is_refusal(error)
+    }
+}
+
+impl<S, Q, G, O> Service<Q> for GuardService<S, G, O>
+where
+    S: Service<Q, Future: Send, Response: Send, Error: Send> + Clone + Send + 'static,
+    Q: Send + 'static,
+    G: Policy<Classifier: Classify<S::Response, S::Error>>,
+    O: Guarding<Q, S::Response, S::Error, Held: Send, Protocol: Send> + Send + Sync + 'static,
+{
+    type Response = O::Response;
+    type Error = O::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<O::Response, O::Error>> + Send>>;
+
+    /// Is always ready.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Q) -> Self::Future {
+        let GuardService { inner: mut service, guard, outcome } = self.clone();
+        Box::pin(async move {
+            let protocol = outcome.protocol(&request);
+            let Admitted { call, slot } = match guard.admit().await {
+                Ok(admitted) => admitted,
+                Err(error) => return outcome.refused(protocol, error, || guard.estimated_wait()),
+            };
+            let held = slot.map(|slot| outcome.admitted(&mut request, slot));
+            // Declared after what holds the slot, and so dropped before it.
+            let mut call = call;
+            let result = {
+                let operation = pin!(async move {
+                    poll_fn(|context| service.poll_ready(context)).await?;
+                    service.call(request).await
+                });
+                guard.run(&mut call, operation).await
+            };
+            let result = match result {
+                Ok(result) => result,
+                Err(timed_out) => {
+                    plumbing::time_out(call);
+                    drop(held);
+                    return outcome.refused(protocol, GuardError::TimedOut(timed_out), || None);
+                }
+            };
+            let verdict = guard.classifier().classify(&result);
+            match result {
+                Ok(response) if verdict == Outcome::Success => Ok(O::succeeded(response, held, Unfinished::new(call))),
+                Ok(response) => {
+                    call.settle(verdict);
+                    Ok(O::answered(response, held))
+                }
+                Err(error) => {
+                    let error = O::failed(error);
+                    call.settle(if O::has_not_begun(&error) { Outcome::Ignore } else { verdict });
+                    Err(error)
+                }
+            }
+        })
+    }
+}
+
+impl<S: fmt::Debug, G: fmt::Debug, O> fmt::Debug for GuardService<S, G, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("GuardService");
+        debug.field("inner", &self.inner).field("guard", &self.guard).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+//! Guards of HTTP: rejections as responses, and calls that end with the body.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use bulklink_breaker::plumbing::{Policy, Unfinished};
+use bulklink_breaker::{GuardError, State};
+use http::Response;
+
+use super::hold::{Held, HoldSlot, ShareSlot};
+use super::templates::Protocol;
+use super::{Body, HoldBody, Respond, Responses};
+use crate::guard::{Guarding, is_refusal};
+use crate::outcome::Outcome;
+use crate::{BoxError, GuardLayer};
+
+/// Adds the call to what the body holds.
+fn with_call(held: Option<Held>, call: Unfinished) -> Held {
+    Held { call: Some(call), slot: held.and_then(|held| held.slot) }
+}
+
+impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Guarding<Q, A, E> for HoldBody {
+    fn refused(
+        &self,
+        (): (),
+        error: GuardError<Infallible>,
+        _: impl FnOnce() -> Option<Duration>,
+    ) -> Result<A::Holding, BoxError> {
+        Err(error.into_boxed())
+    }
+
+    fn succeeded(response: A, held: Option<Held>, call: Unfinished) -> A::Holding {
+        response.hold_upgrade(Some(with_call(held, call)))
+    }
+
+    fn has_not_begun(error: &BoxError) -> bool {
+        is_refusal(error)
+    }
+}
+
+impl<T, B: http_body::Body, E> Guarding<http::Request<T>, Response<B>, E> for Respond {
+    fn refused(
+        &self,
+        protocol: Protocol,
+        error: GuardError<Infallible>,
+        estimated_wait: impl FnOnce() -> Option<Duration>,
+    ) -> Result<Response<Body<B>>, E> {
+        /// Probes are running, and usually end soon.
+        const SOON: Duration = Duration::from_secs(1);
+        Ok(match error {
+            GuardError::Open(open) => {
+                let estimate = open.retry_after.or_else(|| (open.state == State::HalfOpen).then_some(SOON));
+                self.attached(self.response(protocol, &self.templates.open, estimate), open)
+            }
+            GuardError::TimedOut(timed_out) => {
+                self.attached(self.response(protocol, &self.templates.timed_out, None), timed_out)
+            }
+            GuardError::Rejected(rejection) => {
+                let is_late = rejection.kept().is_some();
+                self.rejection(protocol, rejection, is_late, estimated_wait)
+            }
+            GuardError::Operation(never) => match never {},
+            other => unreachable!("no closure is spawned: {other}"),
+        })
+    }
+
+    fn succeeded(response: Response<B>, held: Option<Held>, call: Unfinished) -> Response<Body<B>> {
+        <Respond as Outcome<http::Request<T>, Response<B>, E>>::answered(response, Some(with_call(held, call)))
+    }
+}
+
+impl<G: Policy> GuardLayer<G> {
+    /// Answers requests that are not let through, or run too long, with the default [`Responses`],
+    /// and holds each slot and each call until the response's body has ended: for servers.
+    #[must_use]
+    pub fn respond(self) -> GuardLayer<G, Respond> {
+        self.respond_with(&Responses::new())
+    }
+
+    /// As [`respond`](GuardLayer::respond), with these responses.
+    #[must_use]
+    pub fn respond_with(self, responses: &Responses) -> GuardLayer<G, Respond> {
+        self.with_outcome(|label| Respond::new(responses, label))
+    }
+
+    /// Holds each slot and each call until the response's body has been read or dropped: for
+    /// clients.
+    #[must_use]
+    pub fn hold_body(self) -> GuardLayer<G, HoldBody> {
+        self.with_outcome(|_| HoldBody)
+    }
+}

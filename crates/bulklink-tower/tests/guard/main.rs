@@ -1,0 +1,8 @@
+//! The layers of a guard and of a breaker alone.
+#![cfg(all(feature = "breaker", feature = "http"))]
+
+mod bodies;
+mod breakers;
+mod nesting;
+mod responses;
+mod services;

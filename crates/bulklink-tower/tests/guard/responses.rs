@@ -1,0 +1,133 @@
+//! Guards that answer requests which they do not let through.
+
+use std::future::pending;
+use std::io;
+use std::time::Duration;
+
+use bulklink::testing::{Executor, FakeClock, FakeRuntime};
+use bulklink::{Bulkhead, Rejection};
+use bulklink_breaker::{Breaker, Guard, OpenCircuit, Settings, TimedOut};
+use bulklink_tower::http::{RemoteRejection, Responses};
+use bulklink_tower::{BreakerLayer, GuardLayer};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use serde_json::{Value, json};
+use tower::{Layer, ServiceExt, service_fn};
+
+fn guard(executor: &Executor) -> Guard<FakeRuntime> {
+    let bulkhead = Bulkhead::builder_on(executor.runtime(), "orders").parallelism(1).build().unwrap();
+    let settings = Settings::consecutive(2).cool_down(Duration::from_secs(8));
+    Guard::builder(&bulkhead).settings(settings).run_limit(Duration::from_secs(2)).build().unwrap()
+}
+
+async fn serve(request: Request<&'static str>) -> Result<Response<Full<Bytes>>, io::Error> {
+    match request.into_body() {
+        "wait" => pending().await,
+        "fail" => Err(io::Error::other("failed")),
+        other => Ok(Response::new(other.into())),
+    }
+}
+
+fn grpc() -> Request<&'static str> {
+    Request::builder().header(header::CONTENT_TYPE, "application/grpc").body("hello").unwrap()
+}
+
+/// Returns the value of `Retry-After`.
+fn retry_after<B>(response: &Response<B>) -> Option<u64> {
+    Some(response.headers().get(header::RETRY_AFTER)?.to_str().unwrap().parse().unwrap())
+}
+
+#[test]
+fn an_open_circuit_is_503_with_the_rest_of_the_cool_down() {
+    let mut executor = Executor::new(FakeClock::new());
+    let guard = guard(&executor);
+    let service = GuardLayer::new(&guard).respond().layer(service_fn(serve));
+    for _ in 0..2 {
+        // The error is the service's own.
+        let error: io::Error = executor.block_on(service.clone().oneshot(Request::new("fail"))).unwrap_err();
+        assert_eq!(error.to_string(), "failed");
+    }
+    executor.advance(Duration::from_secs(3));
+    for _ in 0..20 {
+        let response = executor.block_on(service.clone().oneshot(Request::new("hello"))).unwrap();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!((5..=10).contains(&retry_after(&response).expect("it is known")));
+        let remote = RemoteRejection::from_headers(response.headers()).expect("it is marked");
+        assert_eq!(remote.reason_text(), "open_circuit");
+        let body = executor.block_on(response.into_body().collect()).unwrap().to_bytes();
+        let problem = json!({
+            "title": "Not admitted",
+            "status": 503,
+            "detail": "The circuit is open.",
+            "reason": "open_circuit",
+            "label": "orders",
+        });
+        assert_eq!(serde_json::from_slice::<Value>(&body).unwrap(), problem);
+    }
+    let response = executor.block_on(service.oneshot(grpc())).unwrap();
+    assert_eq!((response.status(), &response.headers()["grpc-status"]), (StatusCode::OK, &"14".parse().unwrap()));
+    let pushback: u64 = response.headers()["grpc-retry-pushback-ms"].to_str().unwrap().parse().unwrap();
+    assert!((5_000..=11_000).contains(&pushback));
+}
+
+#[test]
+fn a_half_open_circuit_asks_to_come_soon_and_a_forced_one_says_nothing() {
+    let mut executor = Executor::new(FakeClock::new());
+    let breaker = Breaker::builder_on(executor.clock(), "orders").build().unwrap();
+    let service = BreakerLayer::new(&breaker).respond().layer(service_fn(serve));
+    breaker.force_open();
+    let response = executor.block_on(service.clone().oneshot(Request::new("hello"))).unwrap();
+    assert_eq!((response.status(), retry_after(&response)), (StatusCode::SERVICE_UNAVAILABLE, None));
+    breaker.force_closed();
+    for _ in 0..5 {
+        breaker.admit().unwrap().fail();
+    }
+    executor.advance(Duration::from_secs(30));
+    let _probe = breaker.admit().unwrap();
+    let response = executor.block_on(service.oneshot(Request::new("hello"))).unwrap();
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!((1..=2).contains(&retry_after(&response).expect("probes are short")));
+}
+
+#[test]
+fn a_run_that_is_too_long_is_504_and_a_full_bulkhead_503() {
+    let mut executor = Executor::new(FakeClock::new());
+    let guard = guard(&executor);
+    let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS).attach_rejections();
+    let service = GuardLayer::new(&guard).respond_with(&responses).layer(service_fn(serve));
+    let late = executor.spawn(service.clone().oneshot(Request::new("wait")));
+    executor.run_until_idle();
+    let full = executor.block_on(service.clone().oneshot(Request::new("hello"))).unwrap();
+    assert_eq!(full.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(full.extensions().get::<Rejection>().expect("it is attached").label(), "orders");
+    executor.advance(Duration::from_secs(2));
+    let late = late.output().expect("the limit has passed").unwrap();
+    assert_eq!((late.status(), guard.stats().active()), (StatusCode::GATEWAY_TIMEOUT, 0));
+    assert!(late.headers().get("bulklink-rejected").is_none(), "the work has begun");
+    assert_eq!(late.extensions().get::<TimedOut>().expect("it is attached").limit, Duration::from_secs(2));
+    guard.breaker().force_open();
+    let open = executor.block_on(service.oneshot(Request::new("hello"))).unwrap();
+    assert_eq!(open.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(open.extensions().get::<OpenCircuit>().is_some());
+}
+
+/// The mark of an upstream is removed, and that of a guard inside stays.
+#[test]
+fn the_mark_of_a_guard_inside_stays() {
+    let mut executor = Executor::new(FakeClock::new());
+    let (inner, outer) = (guard(&executor), guard(&executor));
+    let service = GuardLayer::new(&inner).respond().layer(service_fn(serve));
+    let service = GuardLayer::new(&outer).respond().layer(service);
+    inner.breaker().force_open();
+    let response = executor.block_on(service.oneshot(Request::new("hello"))).unwrap();
+    assert_eq!(response.headers()["bulklink-rejected"], "open_circuit");
+    drop(response);
+    let upstream = service_fn(async |_: Request<&'static str>| {
+        let response = Response::builder().status(503).header("bulklink-rejected", "open_circuit");
+        Ok::<_, io::Error>(response.body(Full::<Bytes>::default()).unwrap())
+    });
+    let service = GuardLayer::new(&outer).respond().layer(upstream);
+    let response = executor.block_on(service.oneshot(Request::new("hello"))).unwrap();
+    assert!(response.headers().get("bulklink-rejected").is_none());
+}
