@@ -13,7 +13,7 @@ use bulklink::runtime::Clock;
 
 use crate::config::{self, AppliedBreakers, BreakerConfig};
 use crate::sync::{Mutex, lock};
-use crate::{Breaker, Figures, Guard, GuardStats, Health};
+use crate::{Breaker, ErrorsFail, Figures, Guard, GuardStats, Health};
 
 /// A registry of guards and breakers by name, in the order in which they were added, on any
 /// runtimes.
@@ -75,7 +75,7 @@ impl BreakerRegistry {
     {
         self.insert(Member {
             label: guard.bulkhead().label().into(),
-            breaker: guard.breaker().unclassified(),
+            breaker: guard.breaker().classified(ErrorsFail),
             bulkhead: Some(guard.bulkhead().handle().clone()),
             guard: Some(Arc::new(guard.clone())),
             is_configured: false,
@@ -91,7 +91,7 @@ impl BreakerRegistry {
         let label = breaker.shared_label();
         self.insert(Member {
             label,
-            breaker: breaker.unclassified(),
+            breaker: breaker.classified(ErrorsFail),
             bulkhead: None,
             guard: None,
             is_configured: false,
@@ -229,8 +229,8 @@ impl BreakerRegistry {
         guard.downcast_ref::<Guard<R, K>>().cloned()
     }
 
-    /// Returns the breaker with this label, or that of the guard with this label: [without its
-    /// classifier](Breaker::unclassified).
+    /// Returns the breaker with this label, or that of the guard with this label, without its
+    /// classifier: see [`Breaker::classified`].
     #[must_use]
     pub fn breaker(&self, label: &str) -> Option<Breaker> {
         self.find(label).map(|member| member.breaker)

@@ -86,7 +86,7 @@ fn a_guard_counts_by_the_classifier_of_its_breaker() {
         Guard::builder(&bulkhead).classify(ByResult).breaker(&breaker),
     ] {
         let text = builder.build().unwrap_err().to_string();
-        assert_eq!(text, "classify is set, and must not be set beside breaker");
+        assert_eq!(text, "classify must not be set beside breaker, got both");
     }
 }
 

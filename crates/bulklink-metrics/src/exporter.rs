@@ -144,7 +144,7 @@ impl Exporter {
     /// Exports a circuit breaker that is in no registry.
     #[cfg(feature = "breaker")]
     pub fn add_breaker<K>(&self, breaker: &bulklink_breaker::Breaker<K>) {
-        self.add_source(Source::Breaker(breaker.unclassified()));
+        self.add_source(Source::Breaker(breaker.classified(bulklink_breaker::ErrorsFail)));
     }
 
     /// Forgets the bulkheads, partitions and breakers with this label (trimmed) that were added one

@@ -100,16 +100,28 @@ impl<K> Breaker<K> {
         Breaker { core, classify }
     }
 
-    /// The same circuit, with another classifier.
-    pub(crate) fn classified<C>(&self, classify: C) -> Breaker<C> {
+    /// Returns the same circuit with another classifier, such as for a breaker that a configuration
+    /// has made.
+    ///
+    /// ```
+    /// use bulklink_breaker::{Breaker, BreakerRegistry, Outcome};
+    ///
+    /// let breakers = BreakerRegistry::new();
+    /// let mail = Breaker::builder_on(bulklink::StdClock, "mail").build()?;
+    /// breakers.add_breaker(&mail)?;
+    /// let lenient = mail.classified(|result: &Result<(), &str>| match result {
+    ///     Err("timeout") => Outcome::Failure,
+    ///     Err(_) => Outcome::Ignore,
+    ///     Ok(()) => Outcome::Success,
+    /// });
+    /// for _ in 0..10 {
+    ///     assert!(lenient.blocking_execute(|| Err("no such mailbox")).is_err());
+    /// }
+    /// assert!(mail.health().is_healthy());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn classified<C>(&self, classify: C) -> Breaker<C> {
         Breaker { core: Arc::clone(&self.core), classify }
-    }
-
-    /// Returns this breaker without its classifier: the same circuit, by whose type breakers with
-    /// different classifiers can be kept together. Of its own calls, each error is a failure.
-    #[must_use]
-    pub fn unclassified(&self) -> Breaker {
-        self.classified(ErrorsFail)
     }
 
     pub(crate) const fn classifier(&self) -> &K {

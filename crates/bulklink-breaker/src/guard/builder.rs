@@ -59,7 +59,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     /// [`settings`](GuardBuilder::settings), [`count_cancelled`](GuardBuilder::count_cancelled) and
     /// [`classify`](GuardBuilder::classify) beside it.
     pub fn breaker<C: Clone>(self, breaker: &Breaker<C>) -> GuardBuilder<R, C> {
-        let shared = breaker.unclassified();
+        let shared = breaker.classified(ErrorsFail);
         GuardBuilder { breaker: Some(shared), ..self.with_classifier(breaker.classifier().clone()) }
     }
 
