@@ -18,7 +18,7 @@ use crate::step::Step;
 /// A rule: finds the lines of the tree that break it.
 type Rule = fn(&Tree, &mut Findings);
 
-const RULES: [(&str, Rule); 9] = [
+const RULES: [(&str, Rule); 10] = [
     ("header", sources::header),
     ("length", sources::length),
     ("core-attributes", sources::core_attributes),
@@ -26,6 +26,7 @@ const RULES: [(&str, Rule); 9] = [
     ("persons", prose::persons),
     ("dependencies", packages::dependencies),
     ("lints", packages::lints),
+    ("features", packages::features),
     ("exports", exports::exports),
     ("named-tests", named_tests::check),
 ];

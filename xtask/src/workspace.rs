@@ -13,8 +13,8 @@ use serde::Deserialize;
 use crate::run::{ask, cargo};
 
 /// Features that are off by default; their code is tested, linted and documented all the same.
-pub(crate) const FEATURES: &str = "--features=bulklink/schema,bulklink/tracing,bulklink/tsc,bulklink-tokio/schema,bulklink-tokio/tsc,\
-     bulklink-redis/breaker,bulklink-redis/smol,bulklink-postgres/breaker";
+pub(crate) const FEATURES: &str = "--features=bulklink/schema,bulklink/tracing,bulklink/tsc,bulklink-tokio/schema,bulklink-tokio/tracing,\
+     bulklink-tokio/tsc,bulklink-redis/breaker,bulklink-redis/smol,bulklink-postgres/breaker";
 
 /// The folder of the root `Cargo.toml`.
 pub(crate) fn root() -> &'static Path {
@@ -33,6 +33,8 @@ pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) manifest_path: PathBuf,
     pub(crate) rust_version: Option<String>,
+    #[serde(default)]
+    pub(crate) features: BTreeMap<String, Vec<String>>,
     pub(crate) dependencies: Vec<Dependency>,
     /// An empty list for a package that is never published.
     publish: Option<Vec<String>>,
@@ -47,6 +49,11 @@ pub(crate) struct Dependency {
 }
 
 impl Package {
+    /// Returns whether the package is one of `crates`, published or not yet.
+    pub(crate) fn is_crate(&self) -> bool {
+        self.manifest_path.starts_with(root().join("crates"))
+    }
+
     pub(crate) fn is_published(&self) -> bool {
         self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
     }

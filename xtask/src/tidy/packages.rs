@@ -27,6 +27,28 @@ pub(super) fn dependencies(tree: &Tree, findings: &mut Findings) {
     }
 }
 
+/// The crates on runtimes, which the README calls *the adapters*.
+const ADAPTERS: [&str; 3] = ["bulklink-tokio", "bulklink-smol", "bulklink-async-std"];
+
+/// The README has a row for each feature of each crate: the features, and then their crates.
+pub(super) fn features(tree: &Tree, findings: &mut Findings) {
+    let Some(readme) = tree.file("README.md") else { return };
+    let rows: Vec<Vec<&str>> = readme.text.lines().map(|line| line.split('|').collect()).collect();
+    let has = |row: &[&str], feature: &str, package: &str| {
+        row.len() > 3
+            && row[1].contains(&format!("`{feature}`"))
+            && (row[2].contains(&format!("`{package}`"))
+                || row[2].contains("the adapters") && ADAPTERS.contains(&package))
+    };
+    for package in tree.packages.iter().filter(|package| package.is_crate()) {
+        for feature in package.features.keys().filter(|feature| *feature != "default") {
+            if !rows.iter().any(|row| has(row, feature, &package.name)) {
+                findings.add("README.md", 1, format!("no row has the feature `{feature}` of `{}`", package.name));
+            }
+        }
+    }
+}
+
 /// The workspace denies `missing_docs` and `unsafe_code`, and every member takes its lints.
 pub(super) fn lints(tree: &Tree, findings: &mut Findings) {
     let mut demand = |file: &File, section: &str, line: &str| {

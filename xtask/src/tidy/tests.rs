@@ -79,6 +79,26 @@ fn package(name: &str, kind: &str, dependency: &str, publish: &str) -> Tree {
 }
 
 #[test]
+fn a_feature_without_a_row_in_the_readme_is_found() {
+    let manifest = crate::workspace::root().join("crates/a/Cargo.toml");
+    for (name, row, wanted) in [
+        ("bulklink-redis", "| `smol`, `x` (default) | `bulklink-redis` | effect |", 0),
+        ("bulklink-tokio", "| `x` | `bulklink`, the adapters | effect |", 0),
+        ("bulklink-redis", "| `x` | `bulklink`, the adapters | effect |", 1),
+        ("bulklink-redis", "| `smol` | `bulklink-redis` | as `x` |", 1),
+        ("bulklink", "| `x` | `bulklink-redis` | effect |", 1),
+        ("bulklink", "`x` of `bulklink`", 1),
+    ] {
+        let package = serde_json::json!({
+            "name": name, "manifest_path": manifest, "dependencies": [], "features": { "default": ["x"], "x": [] },
+        });
+        let files = vec![File { path: "README.md".to_owned(), text: row.to_owned() }];
+        let tree = Tree { files, packages: vec![serde_json::from_value(package).unwrap()] };
+        assert_eq!(found(packages::features, &tree).len(), wanted, "{name}: {row}");
+    }
+}
+
+#[test]
 fn a_forbidden_dependency_of_a_published_package_is_found() {
     for (name, dependency, wanted) in [
         ("bulklink-core", "hashbrown", 1),
