@@ -28,6 +28,7 @@
 //!
 //! # Requirements of the server
 //!
+//! - Its version is 14 or later: that is not checked, and older ones are not tested.
 //! - A fleet has one connection to the primary, for as long as it runs; circuits have two, for
 //!   operations and for transitions. A pooler such as `PgBouncer` may be between only in its mode
 //!   `session`.
