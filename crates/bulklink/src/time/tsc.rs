@@ -21,17 +21,12 @@ use crate::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, StdClo
 /// instants of `R`.
 ///
 /// ```
-/// use bulklink::testing::{Executor, FakeClock};
-/// use bulklink::{Bulkhead, Tsc};
+/// use bulklink::{Bulkhead, StdClock, Tsc};
 ///
-/// let builder = Bulkhead::builder_on(Tsc::new(FakeClock::new()), "payments");
+/// let builder = Bulkhead::builder_on(Tsc::new(StdClock), "payments");
 /// let payments = builder.parallelism(10).build()?;
-/// # let mut executor = Executor::new(FakeClock::new());
-/// # executor.block_on(async move {
-/// let receipt = payments.execute(async { "paid" }).await?;
+/// let receipt = payments.blocking_execute(|| "paid")?;
 /// # assert_eq!(receipt, "paid");
-/// # Ok::<(), bulklink::Rejection>(())
-/// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
