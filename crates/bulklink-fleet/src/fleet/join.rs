@@ -45,25 +45,21 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// the sum of all shares is never above the limit.
     ///
     /// ```
-    /// use bulklink::testing::{Executor, FakeClock};
-    /// use bulklink::Bulkhead;
     /// use bulklink_fleet::{Fleet, MemoryStore};
+    /// use bulklink_tokio::{Bulkhead, Tokio};
     ///
-    /// let mut executor = Executor::new(FakeClock::new());
-    /// let store = MemoryStore::new(executor.clock());
-    /// let runtime = executor.runtime();
-    /// executor.block_on(async move {
-    ///     let builder = Bulkhead::builder_on(runtime.clone(), "payments");
-    ///     let payments = builder.parallelism(50).waiting_room(100).build()?;
-    ///     let fleet = Fleet::builder(store, runtime).namespace("prod").build()?;
-    ///     let share = fleet.share(&payments).limit(100).connect().await?;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new(Tokio);
+    /// let fleet = Fleet::builder(store, Tokio).namespace("prod").build()?;
+    /// let payments = Bulkhead::builder("payments").parallelism(50).waiting_room(100).build()?;
+    /// let share = fleet.share(&payments).limit(100).connect().await?;
     ///
-    ///     let slot = payments.slot().await?;
-    ///     assert_eq!(share.status().limit, 100);
-    ///     drop(slot);
-    ///     Ok::<(), Box<dyn std::error::Error>>(())
-    /// })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let slot = payments.slot().await?;
+    /// assert_eq!(share.status().limit, 100);
+    /// drop(slot);
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn share(&self, bulkhead: &impl AsRef<Handle>) -> ShareBuilder<R> {
         let bulkhead = bulkhead.as_ref();

@@ -36,25 +36,22 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// already, or their label has a colon.
     ///
     /// ```
-    /// use bulklink::testing::{Executor, FakeClock};
-    /// use bulklink::Partitions;
     /// use bulklink_fleet::{Fleet, MemoryStore};
+    /// use bulklink_tokio::{Partitions, Tokio};
     ///
-    /// let mut executor = Executor::new(FakeClock::new());
-    /// let store = MemoryStore::new(executor.clock());
-    /// let runtime = executor.runtime();
-    /// executor.block_on(async move {
-    ///     let builder = Partitions::<String, _>::builder_on(runtime.clone(), "tenants");
-    ///     let tenants = builder.parallelism(50).waiting_room(9).max_partitions(999).build()?;
-    ///     let fleet = Fleet::builder(store, runtime).namespace("prod").build()?;
-    ///     fleet.share_partitions(&tenants, |tenant: &String, share| {
-    ///         share.limit(if tenant == "ann" { 20 } else { 5 })
-    ///     })?;
-    ///     let slot = tenants.key("ann").slot().await?;
-    ///     drop(slot);
-    ///     Ok::<(), Box<dyn std::error::Error>>(())
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new(Tokio);
+    /// let fleet = Fleet::builder(store, Tokio).namespace("prod").build()?;
+    /// let tenants = Partitions::<String>::builder("tenants");
+    /// let tenants = tenants.parallelism(50).waiting_room(9).max_partitions(999).build()?;
+    /// fleet.share_partitions(&tenants, |tenant: &String, share| {
+    ///     share.limit(if tenant == "ann" { 20 } else { 5 })
     /// })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let slot = tenants.key("ann").slot().await?;
+    /// drop(slot);
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn share_partitions<K: Display, P: Clock + Clone + Send + Sync + 'static, S>(
         &self,
