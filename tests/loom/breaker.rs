@@ -115,10 +115,10 @@ fn a_success_races_with_a_trip() {
         fails,
         succeeds,
         |breaker, _, succeeded| {
-            let stats = breaker.stats();
-            assert_eq!((stats.failures, stats.opened, breaker.view().state), (1, 1, State::Open));
-            assert_eq!((stats.successes, stats.rejected), (u64::from(succeeded), u64::from(!succeeded)));
-            (succeeded, stats.stale)
+            let totals = breaker.status().totals;
+            assert_eq!((totals.failures, totals.opened, breaker.status().circuit.state), (1, 1, State::Open));
+            assert_eq!((totals.successes, totals.rejected), (u64::from(succeeded), u64::from(!succeeded)));
+            (succeeded, totals.stale)
         },
         [(true, 0), (true, 1), (false, 0)],
     );
@@ -141,13 +141,13 @@ fn a_success_beside_the_lock_races_with_the_failure_that_opens_without_it() {
             (succeeded, breaker.check().is_ok())
         },
         |breaker, failed, (succeeded, is_closed)| {
-            let stats = breaker.stats();
-            let is_open = breaker.view().state == State::Open;
-            assert_eq!((is_closed, stats.opened), (!is_open, u64::from(is_open)));
-            assert_eq!((failed, stats.failures), (true, 2));
-            assert_eq!(stats.successes, succeeded.iter().filter(|succeeded| **succeeded).count() as u64);
-            assert_eq!(stats.rejected, 2 - stats.successes + u64::from(is_open));
-            (is_closed, succeeded, stats.stale)
+            let totals = breaker.status().totals;
+            let is_open = breaker.status().circuit.state == State::Open;
+            assert_eq!((is_closed, totals.opened), (!is_open, u64::from(is_open)));
+            assert_eq!((failed, totals.failures), (true, 2));
+            assert_eq!(totals.successes, succeeded.iter().filter(|succeeded| **succeeded).count() as u64);
+            assert_eq!(totals.rejected, 2 - totals.successes + u64::from(is_open));
+            (is_closed, succeeded, totals.stale)
         },
         [
             (true, [true, true], 0),
@@ -165,10 +165,10 @@ fn a_reading_races_with_successes_beside_the_lock() {
     outcomes_with(
         Settings::consecutive(3),
         as_it_is,
-        |breaker| [breaker.view().counts.calls, breaker.stats().successes],
+        |breaker| [breaker.status().circuit.counts.calls, breaker.status().totals.successes],
         |breaker| assert!([succeeds(breaker), succeeds(breaker)].iter().all(|succeeded| *succeeded)),
         |breaker, [calls, successes], ()| {
-            assert_eq!((breaker.stats().successes, breaker.view().counts.calls), (2, 2));
+            assert_eq!((breaker.status().totals.successes, breaker.status().circuit.counts.calls), (2, 2));
             (calls, successes)
         },
         [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)],
@@ -184,7 +184,7 @@ fn successes_of_two_threads_are_all_counted() {
         |breaker, _| assert!(succeeds(breaker)),
         twice,
         twice,
-        |breaker, (), ()| (breaker.view().counts.calls, breaker.stats().successes),
+        |breaker, (), ()| (breaker.status().circuit.counts.calls, breaker.status().totals.successes),
         [(5, 5)],
     );
 }
@@ -197,10 +197,10 @@ fn two_trips_are_one() {
         fails,
         fails,
         |breaker, one, other| {
-            let stats = breaker.stats();
-            assert_eq!((stats.opened, breaker.view().generation), (1, 1));
-            assert_eq!(stats.failures + stats.rejected, 2);
-            (one, other, stats.stale)
+            let totals = breaker.status().totals;
+            assert_eq!((totals.opened, breaker.status().circuit.generation), (1, 1));
+            assert_eq!(totals.failures + totals.rejected, 2);
+            (one, other, totals.stale)
         },
         [(true, true, 1), (true, false, 0), (false, true, 0)],
     );
@@ -214,7 +214,7 @@ fn two_calls_are_not_both_probes() {
         admit,
         admit,
         |breaker, one, other| {
-            assert_eq!(breaker.view().probes, 1);
+            assert_eq!(breaker.status().circuit.probes, 1);
             assert!(one.iter().chain(&other).all(bulklink_breaker::Call::is_probe));
             (one.is_some(), other.is_some())
         },
@@ -230,9 +230,9 @@ fn a_call_races_with_a_probe() {
         succeeds,
         succeeds,
         |breaker, one, other| {
-            assert_eq!(breaker.view().state, State::Closed);
-            let stats = breaker.stats();
-            assert_eq!((stats.probes, stats.stale, stats.ended() + stats.rejected), (1, 0, 3));
+            assert_eq!(breaker.status().circuit.state, State::Closed);
+            let totals = breaker.status().totals;
+            assert_eq!((totals.probes, totals.stale, totals.ended() + totals.rejected), (1, 0, 3));
             (one, other)
         },
         [(true, true), (true, false), (false, true)],
@@ -298,7 +298,7 @@ fn transitions_are_told_in_order() {
     loom::model(move || {
         let breaker = Breaker::builder_on(ByHand::default(), "test").build().expect("valid");
         let inside = Arc::clone(&told);
-        breaker.on_transition(move |transition| {
+        breaker.add_transition_handler(move |transition| {
             inside.lock().expect("no panic").push((transition.generation, transition.from, transition.to));
             // Another thread may come while this one calls handlers.
             thread::yield_now();

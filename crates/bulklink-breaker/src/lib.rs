@@ -36,8 +36,10 @@ mod sync;
 
 #[cfg(feature = "std")]
 pub use breaker::{
-    Breaker, BreakerBuilder, BreakerError, Call, Figures, Health, OpenCircuit, Outcome, Stats, Transition,
+    Breaker, BreakerBuilder, BreakerError, BreakerStatus, BreakerTotals, Call, Health, OpenCircuit, Outcome, Transition,
 };
+#[cfg(feature = "std")]
+pub use bulklink::HandlerId;
 pub use bulklink::runtime::Instant;
 pub use circuit::{Circuit, Counts, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
 #[cfg(feature = "std")]
@@ -48,6 +50,6 @@ pub use classify::{Classify, ErrorsFail};
 #[cfg(feature = "std")]
 pub use config::{AppliedBreakers, BreakerConfig};
 #[cfg(feature = "std")]
-pub use guard::{Guard, GuardBuilder, GuardError, GuardRequest, GuardStats, Guarded, TimedOut};
+pub use guard::{Guard, GuardBuilder, GuardError, GuardRequest, GuardStatus, Guarded, TimedOut};
 #[cfg(feature = "std")]
 pub use registry::{BreakerRegistry, LabelTaken};

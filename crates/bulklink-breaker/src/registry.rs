@@ -13,7 +13,7 @@ use bulklink::runtime::Clock;
 
 use crate::config::{self, AppliedBreakers, BreakerConfig};
 use crate::sync::{Mutex, lock};
-use crate::{Breaker, ErrorsFail, Figures, Guard, GuardStats, Health};
+use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Health};
 
 /// A registry of guards and breakers by name, in the order in which they were added, on any
 /// runtimes.
@@ -32,7 +32,7 @@ use crate::{Breaker, ErrorsFail, Figures, Guard, GuardStats, Health};
 /// }
 /// registry.breaker("search").expect("added").force_open();
 ///
-/// let healths: Vec<_> = registry.stats().into_iter().map(|stats| stats.health).collect();
+/// let healths: Vec<_> = registry.status().iter().map(|status| status.health()).collect();
 /// assert_eq!(healths, [Health::Healthy, Health::Isolated]);
 /// assert_eq!(registry.health(), Health::Isolated);
 /// registry.reset_all();
@@ -256,23 +256,23 @@ impl BreakerRegistry {
         self.len() == 0
     }
 
-    /// Returns the health and the counters of each member, in the order in which they were added.
+    /// Returns the status of each member, in the order in which they were added.
     #[must_use]
-    pub fn stats(&self) -> Vec<GuardStats> {
+    pub fn status(&self) -> Vec<GuardStatus> {
         let members = self.members();
         members
             .iter()
             .map(|Member { label, breaker, bulkhead, .. }| {
-                GuardStats::of(Arc::clone(label), breaker, bulkhead.as_ref())
+                GuardStatus::of(Arc::clone(label), breaker, bulkhead.as_ref())
             })
             .collect()
     }
 
-    /// Returns what an exporter reads of each member, in the order in which they were added.
+    /// Returns the status of the breaker of each member, by the member's label.
     #[must_use]
-    pub fn figures(&self) -> Vec<Figures> {
+    pub fn breaker_status(&self) -> Vec<BreakerStatus> {
         let members = self.members();
-        members.into_iter().map(|Member { label, breaker, .. }| Figures { label, ..breaker.figures() }).collect()
+        members.into_iter().map(|Member { label, breaker, .. }| BreakerStatus { label, ..breaker.status() }).collect()
     }
 
     /// Returns the worst health of all: a registry without members is healthy.

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bulklink::Bulkhead;
 use bulklink::testing::{Executor, FakeClock};
-use bulklink_breaker::{Breaker, BreakerError, ByHttpStatus, Classify, Guard, Outcome, Settings, Stats};
+use bulklink_breaker::{Breaker, BreakerError, BreakerTotals, ByHttpStatus, Classify, Guard, Outcome, Settings};
 use http::{Response, StatusCode};
 
 /// Counts by the result: the error `"foreign"` says nothing of the dependency, and 0 is a failure.
@@ -26,8 +26,8 @@ impl Classify<u32, &'static str> for ByResult {
 
 const RESULTS: [Result<u32, &str>; 4] = [Ok(1), Ok(0), Err("foreign"), Err("failed")];
 
-fn counts(stats: &Stats) -> [u64; 5] {
-    [stats.successes, stats.failures, stats.ignored, stats.cancelled, stats.panicked]
+fn counts(totals: &BreakerTotals) -> [u64; 5] {
+    [totals.successes, totals.failures, totals.ignored, totals.cancelled, totals.panicked]
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_breaker_alone_counts_by_its_classifier() {
         // The classifier does not change the result.
         assert_eq!(breaker.blocking_execute(|| result).map_err(BreakerError::operation), result.map_err(Some));
     }
-    assert_eq!(counts(&breaker.stats()), [1, 2, 1, 0, 0]);
+    assert_eq!(counts(&breaker.status().totals), [1, 2, 1, 0, 0]);
     // Operations that end in their first poll, and later.
     for yields in [false, true] {
         for result in RESULTS {
@@ -54,7 +54,7 @@ fn a_breaker_alone_counts_by_its_classifier() {
             assert_eq!(executor.block_on(call), result.map_err(Some));
         }
     }
-    assert_eq!(counts(&breaker.stats()), [3, 6, 3, 0, 0]);
+    assert_eq!(counts(&breaker.status().totals), [3, 6, 3, 0, 0]);
     for blocking in [false, true] {
         let breaker = breaker.clone();
         let call = AssertUnwindSafe(|| {
@@ -67,7 +67,7 @@ fn a_breaker_alone_counts_by_its_classifier() {
         });
         assert!(catch_unwind(call).is_err());
     }
-    assert_eq!(counts(&breaker.stats()), [3, 6, 3, 2, 0], "nothing is known of the operation");
+    assert_eq!(counts(&breaker.status().totals), [3, 6, 3, 2, 0], "nothing is known of the operation");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_guard_counts_by_the_classifier_of_its_breaker() {
         let guard = guard.clone();
         executor.block_on(async move { guard.execute(async move { result }).await }).ok();
     }
-    assert_eq!(counts(&breaker.stats()), [1, 2, 1, 0, 0]);
+    assert_eq!(counts(&breaker.status().totals), [1, 2, 1, 0, 0]);
     for builder in [
         Guard::builder(&bulkhead).breaker(&breaker).classify(ByResult),
         Guard::builder(&bulkhead).classify(ByResult).breaker(&breaker),

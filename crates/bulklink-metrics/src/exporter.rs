@@ -191,10 +191,10 @@ impl Exporter {
                 Source::Partitions(partitions) => walker.partitions(&partitions, visit),
                 #[cfg(feature = "breaker")]
                 Source::Breakers(registry) => {
-                    registry.figures().iter().map(|breaker| walker.breaker(breaker, visit)).sum()
+                    registry.breaker_status().iter().map(|breaker| walker.breaker(breaker, visit)).sum()
                 }
                 #[cfg(feature = "breaker")]
-                Source::Breaker(breaker) => walker.breaker(&breaker.figures(), visit),
+                Source::Breaker(breaker) => walker.breaker(&breaker.status(), visit),
             };
         }
         left_out
@@ -224,11 +224,11 @@ impl Walker {
 
     /// Returns 1 if the breaker is left out, else 0.
     #[cfg(feature = "breaker")]
-    fn breaker(&mut self, figures: &bulklink_breaker::Figures, visit: &mut impl Visit) -> u64 {
-        let label = label::exported(&figures.label);
+    fn breaker(&mut self, status: &bulklink_breaker::BreakerStatus, visit: &mut impl Visit) -> u64 {
+        let label = label::exported(&status.label);
         let is_new = self.is_new("breaker", &label);
         if is_new {
-            walk::breaker(figures, &label, visit);
+            walk::breaker(status, &label, visit);
         }
         u64::from(!is_new)
     }

@@ -202,14 +202,14 @@ pub(crate) fn partitions(
 
 /// Visits the figures of a circuit breaker.
 #[cfg(feature = "breaker")]
-pub(crate) fn breaker(figures: &bulklink_breaker::Figures, label: &str, visit: &mut impl Visit) {
+pub(crate) fn breaker(status: &bulklink_breaker::BreakerStatus, label: &str, visit: &mut impl Visit) {
     use bulklink_breaker::State;
-    visit.member(&Member { label, kind: "breaker", instance: figures.instance });
-    let (mut pen, view, counted) = (Pen(visit), &figures.view, &figures.stats);
+    visit.member(&Member { label, kind: "breaker", instance: status.instance });
+    let (mut pen, view, counted) = (Pen(visit), &status.circuit, &status.totals);
     let is_now = |state| u64::from(view.state == state);
-    let states =
+    let labelled =
         [("closed", is_now(State::Closed)), ("open", is_now(State::Open)), ("half_open", is_now(State::HalfOpen))];
-    pen.labelled(Id::BreakerState, &states);
+    pen.labelled(Id::BreakerState, &labelled);
     pen.put(Id::BreakerForced, view.is_forced);
     // All failures are counted, and those of a kind are among them.
     let failures = counted.failures.saturating_sub(counted.timed_out + counted.panicked);
@@ -227,7 +227,7 @@ pub(crate) fn breaker(figures: &bulklink_breaker::Figures, label: &str, visit: &
     pen.put(Id::BreakerRejected, counted.rejected);
     pen.put(Id::BreakerProbes, counted.probes);
     pen.put(Id::BreakerOpened, counted.opened);
-    pen.put_some(Id::BreakerConnected, figures.is_connected);
+    pen.put_some(Id::BreakerConnected, status.is_connected);
 }
 
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]

@@ -4,7 +4,13 @@ use alloc::sync::Arc;
 
 use crate::acquire::claim::Claim;
 pub use crate::foreign::{catch, contain, discard, wake};
-use crate::{Bulkhead, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture};
+use crate::{Bulkhead, HandlerId, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture};
+
+/// Returns the id of a handler of something else than a bulkhead.
+#[must_use]
+pub fn new_handler_id() -> HandlerId {
+    HandlerId::new()
+}
 
 /// Takes a slot of one unit if the fast path has one, and does nothing else.
 ///

@@ -79,7 +79,7 @@ async fn show(server: &Postgres, time: Duration) -> Result<ExitCode> {
         sleep(Duration::from_millis(100)).await;
     }
     // It works at the end of the script.
-    while payments.view().state != State::Closed && begin.elapsed() < time + PATIENCE {
+    while payments.status().circuit.state != State::Closed && begin.elapsed() < time + PATIENCE {
         sleep(Duration::from_millis(10)).await;
     }
     println!();
@@ -101,7 +101,7 @@ fn start(server: &Postgres, address: SocketAddr) -> Result<Worker> {
 fn verdict(payments: &Breaker, timeline: &Timeline, dependency: &Dependency, probes: u64) -> bool {
     let calls = dependency.calls();
     let (opened, isolated) = (timeline.opened(), timeline.isolated(&calls));
-    let has_recovered = payments.view().state == State::Closed;
+    let has_recovered = payments.status().circuit.state == State::Closed;
     println!(
         "{} calls reached the dependency, {isolated} of them while the circuit was not closed, by {probes} probes; \
          opened {opened} times; {}",

@@ -15,7 +15,7 @@ impl Timeline {
     pub(crate) fn of(breaker: &Breaker) -> Self {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let timeline = Timeline(Arc::clone(&seen));
-        breaker.on_transition(move |transition| {
+        breaker.add_transition_handler(move |transition| {
             seen.lock().unwrap_or_else(PoisonError::into_inner).push((Instant::now(), transition.to));
         });
         timeline

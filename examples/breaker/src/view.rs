@@ -21,7 +21,7 @@ pub(crate) fn draw(payments: &Breaker, dependency: &Dependency, workers: &[Worke
          rejected {:5}{end}",
         elapsed.as_secs_f64(),
         dependency.mood(),
-        payments.view().state.to_string(),
+        payments.status().circuit.state.to_string(),
         all.calls,
         all.timed_out,
         all.probes,

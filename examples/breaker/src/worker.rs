@@ -31,8 +31,8 @@ pub(crate) async fn run(url: &str, address: &str) -> Result<()> {
             _ended = &mut end => true,
             () = sleep(Duration::from_millis(50)) => false,
         };
-        let stats = payments.breaker().stats();
-        println!("{} {} {} {}", stats.ended(), stats.timed_out, stats.probes, stats.rejected);
+        let totals = payments.breaker().status().totals;
+        println!("{} {} {} {}", totals.ended(), totals.timed_out, totals.probes, totals.rejected);
         if is_over {
             return Ok(());
         }

@@ -93,8 +93,14 @@ impl<S: Site> Process<S> {
     /// Takes every lock of the process, in ways that change nothing.
     fn look(&self, look: Look) {
         let Process { circuits, breaker, guard, registry, .. } = self;
-        let _ = (breaker.stats(), breaker.view(), circuits.sharing(breaker), breaker.check(), breaker.transition());
-        let _ = (guard.stats(), registry.stats(), registry.health());
+        let _ = (
+            breaker.status().totals,
+            breaker.status().circuit,
+            circuits.sharing(breaker),
+            breaker.check(),
+            breaker.transition(),
+        );
+        let _ = (guard.status(), registry.status(), registry.health());
         if look == Look::Waking {
             drop(circuits.share(builder(&self.site, "looking")).expect("it is valid"));
         }
@@ -242,10 +248,10 @@ impl<S: Site> Process<S> {
         says("Breaker::blocking_execute");
         is_over(breaker.blocking_execute(|| Ok(())));
 
-        says("Breaker::on_transition");
+        says("Breaker::add_transition_handler");
         let told = Arc::new(AtomicU64::new(0));
         let telling = Arc::clone(&told);
-        breaker.on_transition(move |_| {
+        breaker.add_transition_handler(move |_| {
             telling.fetch_add(1, Ordering::SeqCst);
         });
         says("Breaker::force_open");

@@ -59,7 +59,7 @@ pub fn processes_on_threads_share_a_circuit<S: Site>(site: &S) {
 }
 
 fn is_connected(breaker: &Breaker) -> bool {
-    breaker.figures().is_connected.expect("it is shared")
+    breaker.status().is_connected.expect("it is shared")
 }
 
 impl<S: Site> Scene<S> {
@@ -76,9 +76,9 @@ impl<S: Site> Scene<S> {
         assert_eq!(self.row().counts, Counts { calls: successes, ..Counts::default() });
         // The last of these failures opens it, wherever that is.
         self.run_all(|_, breaker| async move { breaker.admit().expect("the last failure is one of these").fail() });
-        self.wait_for_all("open", |breaker| breaker.view().state != State::Closed);
+        self.wait_for_all("open", |breaker| breaker.status().circuit.state != State::Closed);
         self.run_all(|scene, breaker| async move {
-            while breaker.view().state != State::Closed {
+            while breaker.status().circuit.state != State::Closed {
                 match breaker.ask().await {
                     Ok(call) if call.is_probe() => scene.probe(call).await,
                     // It was closed just now.
@@ -87,7 +87,7 @@ impl<S: Site> Scene<S> {
                 }
             }
         });
-        self.wait_for_all("closed", |breaker| breaker.view().state == State::Closed);
+        self.wait_for_all("closed", |breaker| breaker.status().circuit.state == State::Closed);
         assert_eq!(self.row().generation, before.generation + 3, "open, half-open, closed");
     }
 

@@ -70,7 +70,7 @@ impl Core {
         let Some(answer) = asking.await else { return self.admit() };
         let now = self.now();
         let pass = answer.map_err(|refusal| self.refuse(now, refusal))?;
-        self.lock().stats.probes += 1;
+        self.lock().totals.probes += 1;
         Ok((pass, now))
     }
 }

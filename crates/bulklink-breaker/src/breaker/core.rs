@@ -17,7 +17,7 @@ use bulklink::InvalidArgument;
 use super::counters::{Striped, Successes, TAG, Used};
 use super::event::{Handlers, Transition};
 use super::waiters::Waiters;
-use super::{Config, Figures, OpenCircuit, Stats};
+use super::{BreakerStatus, BreakerTotals, Config, OpenCircuit};
 use crate::circuit::{Circuit, Mark, Pass, ProbeId, Refusal, State, View};
 use crate::plumbing::{Access, Peer, Settled};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard};
@@ -69,7 +69,7 @@ pub(super) struct Locked {
     pub(super) circuit: Circuit,
     next_probe: u64,
     /// Without the counts beside the lock.
-    pub(super) stats: Stats,
+    pub(super) totals: BreakerTotals,
     /// Where threads of this breaker count successes.
     used: Used,
 }
@@ -102,7 +102,12 @@ impl Core {
             instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
             word: AtomicU64::new(0),
             until: AtomicU64::new(0),
-            locked: Mutex::new(Locked { circuit, next_probe: 0, stats: Stats::default(), used: Used::default() }),
+            locked: Mutex::new(Locked {
+                circuit,
+                next_probe: 0,
+                totals: BreakerTotals::default(),
+                used: Used::default(),
+            }),
             successes: Successes::default(),
             refused: Striped::default(),
             waiters: Waiters::default(),
@@ -183,7 +188,7 @@ impl Core {
             locked.next_probe += 1;
             let admitted = locked.circuit.admit(now, ProbeId(locked.next_probe));
             if matches!(admitted, Ok(Pass { probe: Some(_), .. })) {
-                locked.stats.probes += 1;
+                locked.totals.probes += 1;
             }
             admitted
         });
@@ -261,7 +266,7 @@ impl Core {
                 Some(peer) => peer.settle(&mut locked.circuit, now, pass, mark),
                 None => Settled { counted: locked.circuit.settle(now, pass, mark), has_work: false },
             };
-            locked.stats.count(ending, mark, settled.counted);
+            locked.totals.count(ending, mark, settled.counted);
             settled.has_work
         });
         if has_work {
@@ -351,7 +356,7 @@ impl Core {
         }
         let to = self.publish(&locked);
         if to == State::Open {
-            locked.stats.opened += 1;
+            locked.totals.opened += 1;
         }
         let counts = if from == State::Closed && !is_forced { locked.circuit.tripped() } else { before };
         let label = Arc::clone(&self.config.label);
@@ -371,7 +376,7 @@ impl Core {
     fn lock_told(&self, now: Instant) -> MutexGuard<'_, Locked> {
         let mut locked = self.lock();
         let successes = self.successes.shut(locked.used);
-        locked.stats.successes += successes;
+        locked.totals.successes += successes;
         locked.circuit.add_successes(now, successes);
         locked
     }
@@ -425,26 +430,22 @@ impl Core {
         locked.circuit.view(now)
     }
 
-    pub(crate) fn stats(&self) -> Stats {
-        self.whole(&self.lock())
-    }
-
-    pub(crate) fn figures(&self) -> Figures {
+    pub(crate) fn status(&self) -> BreakerStatus {
         let now = self.now();
         let locked = self.lock_told(now);
         self.publish(&locked);
-        let (view, stats) = (locked.circuit.view(now), self.whole(&locked));
+        let (circuit, totals) = (locked.circuit.view(now), self.whole(&locked));
         drop(locked);
         let is_connected = self.peer.as_ref().map(|peer| peer.is_connected());
-        Figures { label: Arc::clone(&self.config.label), instance: self.instance, view, stats, is_connected }
+        BreakerStatus { label: Arc::clone(&self.config.label), instance: self.instance, circuit, totals, is_connected }
     }
 
     /// Adds the counts beside the lock.
-    fn whole(&self, locked: &Locked) -> Stats {
-        let mut stats = locked.stats;
-        stats.successes += self.successes.sum(locked.used);
-        stats.rejected += self.refused.sum();
-        stats
+    fn whole(&self, locked: &Locked) -> BreakerTotals {
+        let mut totals = locked.totals;
+        totals.successes += self.successes.sum(locked.used);
+        totals.rejected += self.refused.sum();
+        totals
     }
 
     pub(crate) fn instance(&self) -> u64 {

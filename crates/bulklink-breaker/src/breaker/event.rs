@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use bulklink::plumbing::contain;
+use bulklink::HandlerId;
+use bulklink::plumbing::{contain, discard, new_handler_id};
 
 use crate::sync::{self, Mutex, MutexGuard};
 use crate::{Counts, State};
@@ -37,15 +38,27 @@ pub(crate) struct Handlers {
 
 #[derive(Default)]
 struct Told {
-    handlers: Vec<Handler>,
+    handlers: Vec<(HandlerId, Handler)>,
     queue: VecDeque<Transition>,
     /// Whether a thread calls handlers. The others leave their transitions to it.
     is_delivering: bool,
 }
 
 impl Handlers {
-    pub(super) fn add(&self, handler: Handler) {
-        self.lock().handlers.push(handler);
+    pub(super) fn add(&self, handler: Handler) -> HandlerId {
+        let id = new_handler_id();
+        self.lock().handlers.push((id, handler));
+        id
+    }
+
+    pub(super) fn remove(&self, id: HandlerId) -> bool {
+        let mut told = self.lock();
+        let removed = told.handlers.iter().position(|(other, _)| *other == id).map(|index| told.handlers.remove(index));
+        drop(told);
+        let was_there = removed.is_some();
+        // It is foreign, and so is dropped outside the lock.
+        discard(removed);
+        was_there
     }
 
     /// Appends a transition, under the lock of the circuit, so that they are in order.
@@ -66,7 +79,7 @@ impl Handlers {
             told.is_delivering = true;
             let handlers = told.handlers.clone();
             drop(told);
-            for handler in &handlers {
+            for (_, handler) in &handlers {
                 contain(|| handler(&transition));
             }
             told = self.lock();

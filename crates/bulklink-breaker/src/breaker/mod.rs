@@ -8,8 +8,8 @@ mod counters;
 mod error;
 mod event;
 mod execute;
-mod figures;
-mod stats;
+mod status;
+mod totals;
 mod waiters;
 
 use std::fmt;
@@ -19,8 +19,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bulklink::InvalidArgument;
 use bulklink::plumbing::catch;
+use bulklink::{HandlerId, InvalidArgument};
 
 pub use self::builder::BreakerBuilder;
 pub use self::call::Call;
@@ -30,9 +30,9 @@ pub use self::error::{BreakerError, OpenCircuit};
 pub use self::event::Transition;
 use self::execute::Execute;
 pub(crate) use self::execute::Operation;
-pub use self::figures::Figures;
-pub use self::stats::{Health, Stats};
-use crate::circuit::{Settings, View};
+pub use self::status::BreakerStatus;
+pub use self::totals::{BreakerTotals, Health};
+use crate::circuit::Settings;
 use crate::{Classify, ErrorsFail, Instant};
 
 /// The outcome of a call, as a sign of the dependency's health.
@@ -320,30 +320,16 @@ impl<K> Breaker<K> {
         }
     }
 
-    /// Returns the state of the circuit now. The [counts](View::counts) of a window of time
-    /// can contain older successes: those counted beside the lock count from the next look under
-    /// it, such as this one.
+    /// Returns the state of the circuit and the counters, in one reading.
     #[must_use]
-    pub fn view(&self) -> View {
-        self.core.view()
+    pub fn status(&self) -> BreakerStatus {
+        self.core.status()
     }
 
     /// Returns the health, which is truthful without any traffic.
     #[must_use]
     pub fn health(&self) -> Health {
-        self.view().state.into()
-    }
-
-    /// Returns the counters.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        self.core.stats()
-    }
-
-    /// Returns all that an exporter reads, in one reading.
-    #[must_use]
-    pub fn figures(&self) -> Figures {
-        self.core.figures()
+        self.core.view().state.into()
     }
 
     /// Opens the circuit until it is closed by hand.
@@ -365,12 +351,20 @@ impl<K> Breaker<K> {
 
     /// Calls `handler` at each transition, in order, under no lock, on a thread that causes one. If
     /// several threads do so at the same time, one of them calls it for all: it may still be called
-    /// when [`force_open`](Breaker::force_open) returns on another.
+    /// when [`force_open`](Breaker::force_open) returns on another. Returns an id to
+    /// [remove](Breaker::remove_transition_handler) it by.
     ///
     /// The circuit becomes half-open when the first call comes after the cool-down. A handler that
     /// panics is caught.
-    pub fn on_transition(&self, handler: impl Fn(&Transition) + Send + Sync + 'static) {
-        self.core.handlers().add(Arc::new(handler));
+    pub fn add_transition_handler(&self, handler: impl Fn(&Transition) + Send + Sync + 'static) -> HandlerId {
+        self.core.handlers().add(Arc::new(handler))
+    }
+
+    /// Removes a transition handler. Returns whether it was there.
+    ///
+    /// It can still be called once for a transition that another thread hands on meanwhile.
+    pub fn remove_transition_handler(&self, id: HandlerId) -> bool {
+        self.core.handlers().remove(id)
     }
 }
 

@@ -141,12 +141,12 @@ fn restrict(breaker: &Breaker, bulkhead: &Handle, units: usize) {
         _ => ceiling.set_or_one_call(units),
     });
     let handler = Arc::clone(&ceiling);
-    breaker.on_transition(move |transition| _ = handler(transition.to));
+    breaker.add_transition_handler(move |transition| _ = handler(transition.to));
     // For a circuit that is open already. A transition between the reading and the setting has
     // reached the handler before, and is seen by the next reading.
     let mut applied = None;
-    while applied != Some(breaker.view().state) {
-        let state = breaker.view().state;
+    while applied != Some(breaker.status().circuit.state) {
+        let state = breaker.status().circuit.state;
         ceiling(state);
         applied = Some(state);
     }

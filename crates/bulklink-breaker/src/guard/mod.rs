@@ -7,7 +7,7 @@ mod error;
 mod execute;
 mod run;
 mod slot;
-mod stats;
+mod status;
 mod wrap;
 
 use std::fmt;
@@ -20,7 +20,7 @@ use bulklink::{Bulkhead, Request};
 pub use self::builder::GuardBuilder;
 pub use self::error::{GuardError, TimedOut};
 use self::execute::Execute;
-pub use self::stats::GuardStats;
+pub use self::status::GuardStatus;
 pub use self::wrap::Guarded;
 use crate::{Breaker, Classify, ErrorsFail, Health};
 
@@ -97,14 +97,14 @@ impl<R, K> Guard<R, K> {
         self.breaker.health()
     }
 
-    /// Returns the health, and the counters of the breaker and the bulkhead.
+    /// Returns the status of the breaker and of the bulkhead.
     #[must_use]
-    pub fn stats(&self) -> GuardStats {
-        GuardStats::of(self.bulkhead.label().into(), &self.breaker, Some(self.bulkhead.handle()))
+    pub fn status(&self) -> GuardStatus {
+        GuardStatus::of(self.bulkhead.label().into(), &self.breaker, Some(self.bulkhead.handle()))
     }
 
     /// Closes the circuit, and forgets all outcomes. The counters stay:
-    /// [`Stats::since`](crate::Stats::since) returns the counts after it.
+    /// [`BreakerTotals::since`](crate::BreakerTotals::since) returns the counts after it.
     pub fn reset(&self) {
         self.breaker.force_closed();
     }

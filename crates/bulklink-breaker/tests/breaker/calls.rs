@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use bulklink::testing::{Executor, FakeClock};
-use bulklink_breaker::{BreakerError, Health, Outcome, Settings, State, Stats};
+use bulklink_breaker::{BreakerError, BreakerTotals, Health, Outcome, Settings, State};
 
 use crate::{admitted, breaker, builder, ms, state, two_in_a_row};
 
@@ -19,13 +19,13 @@ fn each_end_is_counted_once() {
         admitted(&breaker).settle(outcome);
     }
     drop(admitted(&breaker));
-    let stats = breaker.stats();
-    assert_eq!((stats.successes, stats.failures, stats.ignored, stats.cancelled), (2, 2, 2, 1));
-    assert_eq!((stats.ended(), stats.stale, stats.rejected), (7, 0, 0));
-    let counts = breaker.view().counts;
+    let totals = breaker.status().totals;
+    assert_eq!((totals.successes, totals.failures, totals.ignored, totals.cancelled), (2, 2, 2, 1));
+    assert_eq!((totals.ended(), totals.stale, totals.rejected), (7, 0, 0));
+    let counts = breaker.status().circuit.counts;
     assert_eq!((counts.calls, counts.failures), (4, 2));
     admitted(&breaker).succeed();
-    let later = breaker.stats().since(&stats);
+    let later = breaker.status().totals.since(&totals);
     assert_eq!((later.successes, later.ended()), (1, 1));
 }
 
@@ -36,7 +36,7 @@ fn a_dropped_call_counts_for_neither_side() {
         drop(admitted(&breaker));
     }
     assert_eq!(state(&breaker), State::Closed);
-    assert_eq!((breaker.stats().cancelled, breaker.view().counts.calls), (10, 0));
+    assert_eq!((breaker.status().totals.cancelled, breaker.status().circuit.counts.calls), (10, 0));
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn dropped_calls_can_count_as_failures() {
     drop(admitted(&breaker));
     drop(admitted(&breaker));
     assert_eq!(state(&breaker), State::Open);
-    assert_eq!((breaker.stats().cancelled, breaker.stats().failures), (2, 0));
+    assert_eq!((breaker.status().totals.cancelled, breaker.status().totals.failures), (2, 0));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_call_that_was_slow_already_counts_as_slow_when_it_is_dropped() {
         drop(call);
     }
     assert_eq!(state(&breaker), State::Open);
-    assert_eq!((breaker.stats().slow, breaker.stats().cancelled), (2, 3));
+    assert_eq!((breaker.status().totals.slow, breaker.status().totals.cancelled), (2, 3));
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn a_call_that_ends_after_a_transition_is_stale() {
     fails.fail();
     ignored.ignore();
     drop(dropped);
-    assert_eq!(breaker.view().generation, 1);
-    let stats = breaker.stats();
-    assert_eq!((stats.stale, stats.ended()), (4, 4));
+    assert_eq!(breaker.status().circuit.generation, 1);
+    let totals = breaker.status().totals;
+    assert_eq!((totals.stale, totals.ended()), (4, 4));
 }
 
 /// A success needs no lock while the circuit is as it was. This one is not.
@@ -85,7 +85,7 @@ fn a_success_from_before_a_reset_is_stale() {
     let late = admitted(&breaker);
     breaker.force_closed();
     late.succeed();
-    assert_eq!((breaker.stats().stale, breaker.stats().successes), (1, 1));
+    assert_eq!((breaker.status().totals.stale, breaker.status().totals.successes), (1, 1));
 }
 
 /// In each state of the circuit, a dropped call leaves nothing behind.
@@ -115,9 +115,9 @@ fn a_drop_is_complete_in_every_state() {
     breaker.force_open();
     drop(probe);
     assert_eq!(state(&breaker), State::Open);
-    let stats = breaker.stats();
-    assert_eq!((stats.cancelled, stats.failures, stats.probes, stats.rejected), (9, 2, 6, 5));
-    assert_eq!((stats.ended(), stats.stale), (11, 2));
+    let totals = breaker.status().totals;
+    assert_eq!((totals.cancelled, totals.failures, totals.probes, totals.rejected), (9, 2, 6, 5));
+    assert_eq!((totals.ended(), totals.stale), (11, 2));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_panic_is_a_failure() {
         panicked.expect_err("it panics");
     }
     assert_eq!(state(&breaker), State::Open);
-    assert_eq!((breaker.stats().panicked, breaker.stats().failures), (2, 2));
+    assert_eq!((breaker.status().totals.panicked, breaker.status().totals.failures), (2, 2));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_panic_of_a_future_is_a_failure() {
         })
     }));
     panicked.expect_err("it panics");
-    assert_eq!(breaker.stats().panicked, 1);
+    assert_eq!(breaker.status().totals.panicked, 1);
 }
 
 /// Runs closures while its thread panics.
@@ -183,8 +183,8 @@ fn a_call_on_a_thread_that_panics_already_has_not_panicked() {
         panic!("a thread that panics, on purpose");
     });
     panicked.join().expect_err("it panics");
-    let stats = breaker.stats();
-    assert_eq!((stats.panicked, stats.cancelled, stats.successes, stats.failures), (0, 1, 2, 1));
+    let totals = breaker.status().totals;
+    assert_eq!((totals.panicked, totals.cancelled, totals.successes, totals.failures), (0, 1, 2, 1));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_future_that_is_dropped_was_cancelled_also_on_a_thread_that_panics() {
         panic!("a thread that panics, on purpose");
     }));
     panicked.expect_err("it panics");
-    assert_eq!((breaker.stats().cancelled, breaker.stats().panicked), (1, 0));
+    assert_eq!((breaker.status().totals.cancelled, breaker.status().totals.panicked), (1, 0));
     assert_eq!(state(&breaker), State::Closed);
 }
 
@@ -233,10 +233,10 @@ fn a_rejection_says_when_to_try_again() {
     drop(probe);
     breaker.check().expect("there is room for a probe");
     breaker.check().expect("asking does not take it");
-    assert_eq!(breaker.stats().rejected, 4);
+    assert_eq!(breaker.status().totals.rejected, 4);
 }
 
 #[test]
 fn the_counters_of_a_new_breaker_are_zero() {
-    assert_eq!(breaker(&FakeClock::new(), Settings::default()).stats(), Stats::default());
+    assert_eq!(breaker(&FakeClock::new(), Settings::default()).status().totals, BreakerTotals::default());
 }

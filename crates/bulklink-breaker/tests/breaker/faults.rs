@@ -31,7 +31,7 @@ fn a_stale_failure_does_not_open_the_circuit() {
     let before = [(); 5].map(|()| admitted(&breaker));
     breaker.force_closed();
     before.into_iter().for_each(bulklink_breaker::Call::fail);
-    assert_eq!((state(&breaker), breaker.view().counts.calls), (State::Closed, 0));
+    assert_eq!((state(&breaker), breaker.status().circuit.counts.calls), (State::Closed, 0));
 }
 
 /// Bulkman: as many calls as come are let through after the cool-down.
@@ -43,7 +43,7 @@ fn probes_are_bounded() {
     admitted(&breaker).fail();
     clock.advance(ms(10));
     let probes: Vec<_> = (0..100).filter_map(|_| breaker.admit().ok()).collect();
-    assert_eq!((probes.len(), breaker.view().probes), (3, 3));
+    assert_eq!((probes.len(), breaker.status().circuit.probes), (3, 3));
     probes.into_iter().for_each(bulklink_breaker::Call::succeed);
     assert_eq!(state(&breaker), State::Closed);
 }
@@ -63,7 +63,7 @@ fn the_health_after_the_cool_down_needs_no_traffic() {
     }
     let isolated = [Health::Isolated; 10];
     assert_eq!(seen, [&isolated[..], &[Health::Degraded; 2]].concat());
-    assert_eq!(breaker.stats().probes, 0);
+    assert_eq!(breaker.status().totals.probes, 0);
     admitted(&breaker).succeed();
     assert!(breaker.health().is_healthy());
 }
@@ -95,7 +95,7 @@ fn failures_leave_the_window() {
             admitted(&breaker).succeed();
         }
     }
-    assert_eq!((state(&breaker), breaker.stats().failures), (State::Closed, 80));
+    assert_eq!((state(&breaker), breaker.status().totals.failures), (State::Closed, 80));
 }
 
 /// Bulkman: calls that are cancelled or that time out never reach the breaker.
@@ -111,7 +111,7 @@ fn cancelled_operations_reach_the_breaker() {
         executor.run_until_idle();
         running.cancel();
     }
-    assert_eq!((state(&breaker), breaker.stats().cancelled), (State::Open, 2));
+    assert_eq!((state(&breaker), breaker.status().totals.cancelled), (State::Open, 2));
 }
 
 /// Bulkman: zero and absurd limits are accepted.

@@ -32,7 +32,7 @@ fn admitted(breaker: &Breaker) -> Call<'_> {
 }
 
 fn state(breaker: &Breaker) -> State {
-    breaker.view().state
+    breaker.status().circuit.state
 }
 
 type Log = Arc<Mutex<Vec<Transition>>>;
@@ -41,7 +41,7 @@ type Log = Arc<Mutex<Vec<Transition>>>;
 fn recorded(breaker: &Breaker) -> Log {
     let log = Log::default();
     let inside = Arc::clone(&log);
-    breaker.on_transition(move |transition| inside.lock().expect("no panic").push(transition.clone()));
+    breaker.add_transition_handler(move |transition| inside.lock().expect("no panic").push(transition.clone()));
     log
 }
 

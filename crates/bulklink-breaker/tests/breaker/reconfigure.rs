@@ -49,10 +49,10 @@ fn a_call_is_slow_only_if_its_beginning_was_known() {
     clock.advance(ms(100));
     before.succeed();
     before_by_closure().expect("it succeeds at once");
-    assert_eq!((breaker.stats().slow, state(&breaker)), (0, State::Closed));
+    assert_eq!((breaker.status().totals.slow, state(&breaker)), (0, State::Closed));
     after.succeed();
-    assert_eq!((breaker.stats().slow, state(&breaker)), (1, State::Open));
-    assert_eq!(breaker.stats().successes, 3);
+    assert_eq!((breaker.status().totals.slow, state(&breaker)), (1, State::Open));
+    assert_eq!(breaker.status().totals.successes, 3);
 }
 
 #[test]
@@ -63,7 +63,10 @@ fn durations_that_matter_no_more_are_not_counted() {
     breaker.reconfigure(Settings::consecutive(1)).expect("valid settings");
     clock.advance(ms(100));
     running.succeed();
-    assert_eq!((breaker.stats().slow, breaker.stats().successes, state(&breaker)), (0, 1, State::Closed));
+    assert_eq!(
+        (breaker.status().totals.slow, breaker.status().totals.successes, state(&breaker)),
+        (0, 1, State::Closed)
+    );
 }
 
 #[test]
@@ -94,6 +97,6 @@ fn no_success_is_lost_while_settings_change() {
         }
         is_over.store(true, Relaxed);
     });
-    let stats = breaker.stats();
-    assert_eq!((stats.successes, stats.slow, stats.stale), (2 * CALLS, 0, 0));
+    let totals = breaker.status().totals;
+    assert_eq!((totals.successes, totals.slow, totals.stale), (2 * CALLS, 0, 0));
 }

@@ -7,7 +7,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use bulklink::testing::FakeClock;
-use bulklink_breaker::{Breaker, Outcome, Settings, State, Stats};
+use bulklink_breaker::{Breaker, BreakerTotals, Outcome, Settings, State};
 
 use crate::{breaker, builder, ms, recorded, state, taken, two_in_a_row};
 
@@ -27,15 +27,15 @@ struct Seen {
 }
 
 impl Seen {
-    fn compare(&self, stats: &Stats) {
+    fn compare(&self, totals: &BreakerTotals) {
         let of = |seen: &AtomicU64| seen.load(SeqCst);
-        assert_eq!(stats.ended(), of(&self.admitted));
-        assert_eq!(stats.ended(), stats.successes + stats.failures + stats.ignored + stats.cancelled);
-        let counted = [stats.successes, stats.failures, stats.ignored, stats.cancelled, stats.panicked];
+        assert_eq!(totals.ended(), of(&self.admitted));
+        assert_eq!(totals.ended(), totals.successes + totals.failures + totals.ignored + totals.cancelled);
+        let counted = [totals.successes, totals.failures, totals.ignored, totals.cancelled, totals.panicked];
         let seen = [&self.successes, &self.failures, &self.ignored, &self.cancelled, &self.panicked].map(of);
         assert_eq!(counted, seen);
-        assert_eq!((stats.rejected, stats.probes), (of(&self.rejected), of(&self.probes)));
-        assert!(stats.stale <= stats.ended());
+        assert_eq!((totals.rejected, totals.probes), (of(&self.rejected), of(&self.probes)));
+        assert!(totals.stale <= totals.ended());
     }
 }
 
@@ -49,7 +49,7 @@ fn step(breaker: &Breaker, clock: &FakeClock, seen: &Seen, random: &mut fastrand
         0 => breaker.force_open(),
         1..4 => breaker.force_closed(),
         4..20 => clock.advance(Duration::from_micros(random.u64(..500))),
-        20 => drop((breaker.view(), breaker.stats(), breaker.health())),
+        20 => drop((breaker.status().circuit, breaker.status().totals, breaker.health())),
         21..30 if breaker.check().is_err() => add(&seen.rejected),
         _ => call(breaker, seen, random),
     }
@@ -121,13 +121,13 @@ fn nothing_is_lost_in_random_interleavings() {
                 scope.spawn(move || (0..5_000).for_each(|_| step(breaker, clock, seen, &mut random)));
             }
         });
-        let stats = breaker.stats();
-        seen.compare(&stats);
+        let totals = breaker.status().totals;
+        seen.compare(&totals);
         let log = taken(&log);
-        assert!(log.iter().map(|transition| transition.generation).eq(1..=breaker.view().generation));
+        assert!(log.iter().map(|transition| transition.generation).eq(1..=breaker.status().circuit.generation));
         assert!(log.windows(2).all(|pair| pair[0].to == pair[1].from));
-        assert_eq!(stats.opened, log.iter().filter(|transition| transition.to == State::Open).count() as u64);
-        assert!(stats.opened > 10 && stats.probes > 10 && stats.stale > 0, "the scene is too tame: {stats:?}");
+        assert_eq!(totals.opened, log.iter().filter(|transition| transition.to == State::Open).count() as u64);
+        assert!(totals.opened > 10 && totals.probes > 10 && totals.stale > 0, "the scene is too tame: {totals:?}");
     }
 }
 
@@ -146,8 +146,8 @@ fn a_full_stripe_counts_on() {
         }
     });
     fail();
-    let (stats, counts) = (breaker.stats(), breaker.view().counts);
-    assert_eq!((stats.successes, stats.failures, stats.stale, stats.opened), (2 * EACH, 3, 0, 0));
+    let (totals, counts) = (breaker.status().totals, breaker.status().circuit.counts);
+    assert_eq!((totals.successes, totals.failures, totals.stale, totals.opened), (2 * EACH, 3, 0, 0));
     assert_eq!((counts.calls, counts.failures), (100, 1));
 }
 
@@ -189,9 +189,9 @@ fn as_many_probes_run_as_may_however_many_calls_come_at_once() {
             }
         });
         assert!(most.load(SeqCst) <= probes as usize, "{most:?} probes ran at once");
-        let stats = breaker.stats();
-        assert_eq!(stats.probes + 2, stats.failures);
-        assert!(stats.rejected > 0);
+        let totals = breaker.status().totals;
+        assert_eq!(totals.probes + 2, totals.failures);
+        assert!(totals.rejected > 0);
     }
 }
 
@@ -204,10 +204,10 @@ fn a_dependency_that_stays_down_gets_one_call_in_each_cool_down() {
     for round in 1..=200 {
         clock.advance(ms(10));
         rush(&breaker, 8, |breaker| drop(breaker.blocking_execute(|| Err::<(), _>(()))));
-        assert_eq!(breaker.stats().probes, round);
+        assert_eq!(breaker.status().totals.probes, round);
         assert_eq!(state(&breaker), State::Open);
     }
-    assert_eq!(breaker.stats().failures, 201);
+    assert_eq!(breaker.status().totals.failures, 201);
 }
 
 /// gobreaker #91: 30,000 calls were in flight before a trip, and their results decided on what came
@@ -237,10 +237,10 @@ fn calls_in_flight_before_a_trip_change_nothing_after_it() {
         }
         clock.advance(ms(10));
         let probe = breaker.admit().expect("the cool-down is over");
-        let half_open = breaker.view();
+        let half_open = breaker.status().circuit;
         tripped.wait();
-        while breaker.stats().stale < u64::from(THREADS) * EACH {
-            let view = breaker.view();
+        while breaker.status().totals.stale < u64::from(THREADS) * EACH {
+            let view = breaker.status().circuit;
             assert_eq!(view, half_open);
             thread::yield_now();
         }
@@ -248,7 +248,7 @@ fn calls_in_flight_before_a_trip_change_nothing_after_it() {
     });
     assert_eq!(state(&breaker), State::Closed);
     assert_eq!(taken(&log).len(), 3);
-    assert_eq!(breaker.stats().ended(), u64::from(THREADS) * EACH + 3);
+    assert_eq!(breaker.status().totals.ended(), u64::from(THREADS) * EACH + 3);
 }
 
 /// Unparks its thread.

@@ -94,10 +94,10 @@ fn a_circuit_that_is_opened_by_hand_says_what_it_had_counted() {
 fn a_handler_may_change_the_circuit() {
     let breaker = breaker(&FakeClock::new(), two_in_a_row());
     let own = breaker.clone();
-    breaker.on_transition(move |transition| {
+    breaker.add_transition_handler(move |transition| {
         if transition.generation < 4 {
             own.force_closed();
-            assert_eq!(own.view().state, State::Closed);
+            assert_eq!(own.status().circuit.state, State::Closed);
             own.admit().expect("closed").succeed();
         }
     });
@@ -111,9 +111,9 @@ fn a_handler_may_add_another() {
     let breaker = breaker(&FakeClock::new(), two_in_a_row());
     let calls = Arc::new(AtomicUsize::new(0));
     let (own, inside) = (breaker.clone(), Arc::clone(&calls));
-    breaker.on_transition(move |_| {
+    breaker.add_transition_handler(move |_| {
         let inside = Arc::clone(&inside);
-        own.on_transition(move |_| _ = inside.fetch_add(1, SeqCst));
+        own.add_transition_handler(move |_| _ = inside.fetch_add(1, SeqCst));
     });
     breaker.force_open();
     assert_eq!(calls.load(SeqCst), 0);
@@ -124,7 +124,7 @@ fn a_handler_may_add_another() {
 #[test]
 fn a_handler_that_panics_disturbs_no_other() {
     let breaker = breaker(&FakeClock::new(), two_in_a_row());
-    breaker.on_transition(|_| panic!("a handler that panics, on purpose"));
+    breaker.add_transition_handler(|_| panic!("a handler that panics, on purpose"));
     let log = recorded(&breaker);
     breaker.force_open();
     breaker.force_closed();
@@ -135,7 +135,7 @@ fn a_handler_that_panics_disturbs_no_other() {
 #[test]
 fn a_handler_that_panics_during_a_panic_does_not_abort() {
     let breaker = breaker(&FakeClock::new(), Settings::consecutive(1));
-    breaker.on_transition(|_| panic!("a handler that panics, on purpose"));
+    breaker.add_transition_handler(|_| panic!("a handler that panics, on purpose"));
     let log = recorded(&breaker);
     let own = breaker.clone();
     let panicked = thread::spawn(move || {
@@ -144,7 +144,7 @@ fn a_handler_that_panics_during_a_panic_does_not_abort() {
     });
     panicked.join().expect_err("it panics");
     assert_eq!(taken(&log).len(), 1);
-    assert_eq!(breaker.stats().panicked, 1);
+    assert_eq!(breaker.status().totals.panicked, 1);
 }
 
 /// The payload of a panic may panic when it is dropped.
@@ -157,7 +157,7 @@ fn a_payload_that_panics_is_contained() {
         }
     }
     let breaker = breaker(&FakeClock::new(), two_in_a_row());
-    breaker.on_transition(|_| std::panic::panic_any(Payload));
+    breaker.add_transition_handler(|_| std::panic::panic_any(Payload));
     let log = recorded(&breaker);
     breaker.force_open();
     assert_eq!(taken(&log).len(), 1);
@@ -178,5 +178,40 @@ fn they_come_in_order_from_all_threads() {
     let log = taken(&log);
     assert!(log.iter().map(|transition| transition.generation).eq(1..=8 * EACH as u64));
     assert!(log.windows(2).all(|pair| pair[0].to == pair[1].from));
-    assert_eq!(breaker.stats().opened, 4 * EACH as u64);
+    assert_eq!(breaker.status().totals.opened, 4 * EACH as u64);
+}
+
+#[test]
+fn a_handler_that_is_removed_is_called_no_more() {
+    let breaker = breaker(&FakeClock::new(), two_in_a_row());
+    let (called, calls) = (Arc::new(AtomicUsize::new(0)), 5);
+    let ids: Vec<_> = (0..calls)
+        .map(|_| {
+            let called = Arc::clone(&called);
+            breaker.add_transition_handler(move |_| _ = called.fetch_add(1, SeqCst))
+        })
+        .collect();
+    breaker.force_open();
+    assert_eq!(called.swap(0, SeqCst), calls);
+    assert!(breaker.remove_transition_handler(ids[1]) && breaker.remove_transition_handler(ids[4]));
+    assert!(!breaker.remove_transition_handler(ids[1]), "it is gone");
+    breaker.force_closed();
+    assert_eq!(called.load(SeqCst), calls - 2);
+}
+
+/// A handler that is removed is dropped outside the lock, and may panic.
+#[test]
+fn the_drop_of_a_handler_may_use_the_breaker_and_panic() {
+    struct OnDrop(Breaker);
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            self.0.add_transition_handler(|_| ());
+            panic!("a panic of a drop");
+        }
+    }
+    let breaker = breaker(&FakeClock::new(), two_in_a_row());
+    let inside = OnDrop(breaker.clone());
+    let id = breaker.add_transition_handler(move |_| _ = &inside);
+    assert!(breaker.remove_transition_handler(id));
+    breaker.force_open();
 }

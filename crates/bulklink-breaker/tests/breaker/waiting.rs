@@ -163,19 +163,19 @@ fn a_waker_may_own_a_call_of_the_same_breaker() {
         let mut waiting = breaker.transition();
         assert!(poll(&mut waiting, &waker(&breaker)).is_pending());
         assert!(poll(&mut waiting, Waker::noop()).is_pending());
-        assert_eq!(breaker.stats().opened, 1);
+        assert_eq!(breaker.status().totals.opened, 1);
         // Dropped with its future.
         breaker.force_closed();
         let mut waiting = breaker.transition();
         assert!(poll(&mut waiting, &waker(&breaker)).is_pending());
         drop(waiting);
-        assert_eq!(breaker.stats().opened, 2);
+        assert_eq!(breaker.status().totals.opened, 2);
         // Woken.
         breaker.force_closed();
         let mut waiting = breaker.transition();
         assert!(poll(&mut waiting, &waker(&breaker)).is_pending());
         breaker.force_open();
         assert!(poll(&mut waiting, Waker::noop()).is_ready());
-        assert_eq!(breaker.stats().cancelled, 3);
+        assert_eq!(breaker.status().totals.cancelled, 3);
     });
 }

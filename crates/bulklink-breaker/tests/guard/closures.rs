@@ -46,7 +46,7 @@ fn a_closure_runs_in_its_slot() {
     executor.run_until_idle();
     assert_eq!(ended(&task).ok(), Some(1));
     is_idle(&guard);
-    assert_eq!(guard.breaker().stats().successes, 1);
+    assert_eq!(guard.breaker().status().totals.successes, 1);
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn a_slot_is_held_until_a_closure_that_was_given_up_has_ended() {
     gate.0.send(()).expect("it runs");
     runs.join().expect("no panic");
     is_idle(&guard);
-    let stats = guard.breaker().stats();
-    assert_eq!((stats.timed_out, stats.successes, stats.ended()), (1, 0, 1), "one outcome");
+    let totals = guard.breaker().status().totals;
+    assert_eq!((totals.timed_out, totals.successes, totals.ended()), (1, 0, 1), "one outcome");
 }
 
 #[test]
@@ -106,8 +106,8 @@ fn the_result_of_a_closure_without_its_caller_counts() {
         runs.join().expect("no panic");
         is_idle(&guard);
     }
-    let stats = guard.breaker().stats();
-    assert_eq!((stats.failures, stats.cancelled, state(&guard)), (2, 0, State::Open));
+    let totals = guard.breaker().status().totals;
+    assert_eq!((totals.failures, totals.cancelled, state(&guard)), (2, 0, State::Open));
 }
 
 /// A closure that no thread has begun has not asked the dependency.
@@ -129,8 +129,8 @@ fn a_closure_that_has_not_begun_ends_with_its_caller() {
     }
     assert_eq!(log.all(), ["in its slot"; 3], "it is dropped before its slot is free");
     runtime.run();
-    let stats = guard.breaker().stats();
-    assert_eq!((stats.ignored, stats.ended(), state(&guard)), (3, 3, State::Closed));
+    let totals = guard.breaker().status().totals;
+    assert_eq!((totals.ignored, totals.ended(), state(&guard)), (3, 3, State::Closed));
     assert_eq!(guard.bulkhead().status().totals.abandoned, 3);
 }
 
@@ -147,7 +147,7 @@ fn a_closure_that_no_thread_begins_in_time_is_refused() {
     assert!(matches!(&refused, GuardError::Refused(_)) && refused.has_not_begun(), "{refused}");
     is_idle(&guard);
     runtime.run();
-    assert_eq!((guard.breaker().stats().ignored, guard.breaker().stats().ended()), (1, 1));
+    assert_eq!((guard.breaker().status().totals.ignored, guard.breaker().status().totals.ended()), (1, 1));
 }
 
 /// A runtime that refuses a closure, panics, or drops it later, has nothing to do with the
@@ -166,8 +166,8 @@ fn a_runtime_that_does_not_run_a_closure_is_no_failure() {
         }
         // A closure that was kept does not run later either: its caller has gone.
         runtime.run();
-        let stats = guard.breaker().stats();
-        assert_eq!((stats.ignored, stats.ended(), state(&guard)), (3, 3, State::Closed), "{treatment:?}");
+        let totals = guard.breaker().status().totals;
+        assert_eq!((totals.ignored, totals.ended(), state(&guard)), (3, 3, State::Closed), "{treatment:?}");
     }
 }
 
@@ -180,7 +180,7 @@ fn a_runtime_that_drops_a_closure_later_is_no_failure() {
     executor.run_until_idle();
     assert!(matches!(ended(&task), Err(GuardError::Refused(_))));
     is_idle(&guard);
-    assert_eq!((guard.breaker().stats().ignored, guard.breaker().stats().ended()), (1, 1));
+    assert_eq!((guard.breaker().status().totals.ignored, guard.breaker().status().totals.ended()), (1, 1));
 }
 
 /// The closure has ended and its outcome is counted, but the result is not there yet when the limit
@@ -208,7 +208,7 @@ fn the_caller_gets_the_outcome_that_was_counted() {
     runs.join().expect("no panic");
     assert!(!matches!(polled, Poll::Ready(Err(_))), "{polled:?}");
     assert!(matches!(waiting.as_mut().poll(&mut context), Poll::Ready(Ok("in time"))));
-    assert_eq!((guard.breaker().stats().successes, guard.breaker().stats().ended()), (1, 1));
+    assert_eq!((guard.breaker().status().totals.successes, guard.breaker().status().totals.ended()), (1, 1));
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn threads_wait_for_their_slots() {
         }
     });
     assert!(most.load(SeqCst) <= 2);
-    assert_eq!(guard.breaker().stats().successes, 800);
+    assert_eq!(guard.breaker().status().totals.successes, 800);
     is_idle(guard);
 }
 
@@ -264,7 +264,7 @@ fn a_caller_that_is_dropped_in_the_queue_leaves_it() {
     assert!(Pin::new(&mut waiting).poll(&mut Context::from_waker(&waker)).is_pending());
     assert_eq!(guard.bulkhead().status().waiting, 1);
     drop(waiting);
-    assert_eq!(guard.breaker().stats().ended(), 0);
+    assert_eq!(guard.breaker().status().totals.ended(), 0);
     drop(slot);
     is_idle(&guard);
 }

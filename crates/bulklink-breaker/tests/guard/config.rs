@@ -134,7 +134,7 @@ fn a_change_keeps_the_state_and_a_section_that_is_gone_removes_its_breaker() {
         "c: added\na: changed\nb: removed"
     );
     a.admit().expect("closed").fail();
-    assert_eq!((a.view().state, registry.len()), (State::Open, 2));
+    assert_eq!((a.status().circuit.state, registry.len()), (State::Open, 2));
     assert!(registry.breaker("b").is_none() && b.admit().is_ok(), "it goes on working");
 }
 
@@ -167,7 +167,7 @@ fn a_guard_takes_the_place_of_its_own_breaker() {
     let guard = bulklink_breaker::Guard::builder(&bulkhead).breaker(&breaker).build().expect("valid");
     registry.add(&guard).expect("its own breaker");
     registry.add(&guard).expect_err("it is there");
-    assert!(registry.len() == 1 && registry.stats()[0].bulkhead.is_some());
+    assert!(registry.len() == 1 && registry.status()[0].bulkhead.is_some());
     assert_eq!(applied(&registry, &sections([("payments", in_a_row(7))])), "payments: changed");
     assert_eq!(guard.breaker().settings(), Settings::consecutive(7));
     assert_eq!(applied(&registry, &sections([])), "", "the guard is the program's");

@@ -20,7 +20,7 @@ fn cancelled_calls_reach_the_breaker() {
     let bulkhead = bulkhead(executor.runtime(), 2, 0);
     let guard = builder(&bulkhead).count_cancelled(true).build().expect("valid settings");
     [(); 2].map(|()| running(&mut executor, &guard)).iter().for_each(Task::cancel);
-    assert_eq!((guard.breaker().stats().cancelled, state(&guard)), (2, State::Open));
+    assert_eq!((guard.breaker().status().totals.cancelled, state(&guard)), (2, State::Open));
     is_idle(&guard);
 }
 
@@ -32,7 +32,7 @@ fn calls_that_are_cancelled_when_they_were_slow_reach_the_breaker() {
     let settings = Settings::of_last(10).slow_calls(ms(50), 2);
     let guard = Guard::builder(&bulkhead).settings(settings).build().expect("valid settings");
     running(&mut executor, &guard).cancel();
-    assert_eq!(guard.breaker().view().counts.calls, 0);
+    assert_eq!(guard.breaker().status().circuit.counts.calls, 0);
     let both = [(); 2].map(|()| running(&mut executor, &guard));
     executor.advance(ms(50));
     both.iter().for_each(Task::cancel);
@@ -71,7 +71,7 @@ fn the_health_needs_no_traffic() {
     executor.advance(ms(9));
     assert_eq!(guard.health(), Health::Isolated);
     executor.advance(ms(1));
-    assert_eq!((guard.health(), guard.breaker().stats().probes), (Health::Degraded, 0));
+    assert_eq!((guard.health(), guard.breaker().status().totals.probes), (Health::Degraded, 0));
 }
 
 /// Bulkman: a result from before the trip closes the circuit.

@@ -90,7 +90,7 @@ fn open<T>(outcome: Outcome<T>) -> OpenCircuit {
 }
 
 fn state<R, K>(guard: &Guard<R, K>) -> State {
-    guard.breaker().view().state
+    guard.breaker().status().circuit.state
 }
 
 /// Checks that nothing runs or waits, and that every slot is free.

@@ -39,7 +39,7 @@ fn a_panic_of_an_operation_is_a_failure() {
         assert_eq!(text, "an operation that panics, on purpose");
         is_idle(&guard);
     }
-    assert_eq!((guard.breaker().stats().panicked, state(&guard)), (2, State::Open));
+    assert_eq!((guard.breaker().status().totals.panicked, state(&guard)), (2, State::Open));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_panic_of_a_closure_reaches_its_caller() {
     is_idle(&guard);
     assert_eq!(panic_of(|| guard.blocking_execute(closure)), "a closure that panics, on purpose");
     is_idle(&guard);
-    assert_eq!((guard.breaker().stats().panicked, state(&guard)), (2, State::Open));
+    assert_eq!((guard.breaker().status().totals.panicked, state(&guard)), (2, State::Open));
 }
 
 /// It is a fault of this program, and means nothing for the dependency. The operation has run, so
@@ -68,8 +68,8 @@ fn a_panic_of_a_classifier_is_no_failure_and_reaches_the_caller() {
     let own = guard.clone();
     assert_eq!(panic_of(|| executor.block_on(async move { own.execute_blocking(|| Ok(())).await })), text);
     assert_eq!(panic_of(|| guard.blocking_execute(|| Ok(()))), text);
-    let stats = guard.breaker().stats();
-    assert_eq!((stats.cancelled, stats.panicked, stats.ended()), (3, 0, 3));
+    let totals = guard.breaker().status().totals;
+    assert_eq!((totals.cancelled, totals.panicked, totals.ended()), (3, 0, 3));
     assert_eq!(state(&guard), State::Closed);
     is_idle(&guard);
 }
@@ -92,7 +92,7 @@ fn a_result_that_panics_when_it_is_dropped_disturbs_no_thread() {
     *caller.lock().expect("no panic") = Some(calls);
     executor.run_until_idle();
     assert!(caller.lock().expect("no panic").is_none());
-    assert_eq!(guard.breaker().stats().successes, 1);
+    assert_eq!(guard.breaker().status().totals.successes, 1);
     is_idle(&guard);
 }
 
@@ -106,7 +106,7 @@ fn a_future_that_is_dropped_by_a_panic_was_cancelled() {
         panic!("a thread that panics, on purpose");
     }));
     dropped.expect_err("it panics");
-    assert_eq!((guard.breaker().stats().cancelled, guard.breaker().stats().panicked), (1, 0));
+    assert_eq!((guard.breaker().status().totals.cancelled, guard.breaker().status().totals.panicked), (1, 0));
     is_idle(&guard);
 }
 
@@ -124,8 +124,8 @@ fn a_call_on_a_thread_that_panics_already_has_not_panicked() {
         panic!("a thread that panics, on purpose");
     }));
     panicked.expect_err("it panics");
-    let stats = guard.breaker().stats();
-    assert_eq!((stats.successes, stats.failures, stats.panicked), (1, 1, 0));
+    let totals = guard.breaker().status().totals;
+    assert_eq!((totals.successes, totals.failures, totals.panicked), (1, 1, 0));
 }
 
 /// The operation panics in its drop, at its limit: it has failed already, and its slot is free.
@@ -142,7 +142,7 @@ fn an_operation_that_panics_when_it_is_dropped_loses_no_slot() {
     assert_eq!(panic_of(|| executor.advance(ms(5))), "a drop that panics, on purpose");
     drop(slow);
     is_idle(&guard);
-    assert_eq!((guard.breaker().stats().timed_out, guard.breaker().stats().ended()), (1, 1));
+    assert_eq!((guard.breaker().status().totals.timed_out, guard.breaker().status().totals.ended()), (1, 1));
 }
 
 /// The same, where the whole call is dropped.
@@ -159,14 +159,14 @@ fn a_dropped_operation_that_panics_loses_no_slot() {
     assert_eq!(guard.bulkhead().status().in_flight, 1);
     assert_eq!(panic_of(|| drop(dropped)), "a drop that panics, on purpose");
     is_idle(&guard);
-    assert_eq!(guard.breaker().stats().cancelled, 1);
+    assert_eq!(guard.breaker().status().totals.cancelled, 1);
 }
 
 #[test]
 fn a_handler_that_panics_disturbs_no_call() {
     let mut executor = executor();
     let guard = guard(&executor, 1, 5);
-    guard.breaker().on_transition(|_| panic!("a handler that panics, on purpose"));
+    guard.breaker().add_transition_handler(|_| panic!("a handler that panics, on purpose"));
     for _ in 0..2 {
         let failing = call(&mut executor, &guard, async { Err::<(), _>("fails") });
         assert!(matches!(ended(&failing), Err(GuardError::Operation("fails"))));

@@ -16,7 +16,7 @@ fn a_call_is_rejected_immediately_while_the_circuit_is_open() {
     assert_eq!((&*rejected.label, rejected.state, rejected.retry_after), ("test", State::Open, Some(ms(10))));
     let status = guard.bulkhead().status();
     assert_eq!((status.totals.admitted, status.totals.queued), (0, 0), "the bulkhead was not asked");
-    assert_eq!(guard.breaker().stats().rejected, 1);
+    assert_eq!(guard.breaker().status().totals.rejected, 1);
 }
 
 /// Bulkman: calls that were queued before the circuit opened run after it.
@@ -33,7 +33,7 @@ fn calls_that_wait_are_rejected_when_the_circuit_opens() {
     }
     let status = guard.bulkhead().status();
     assert_eq!((status.in_flight, status.waiting, status.totals.cancelled), (1, 0, 3));
-    assert_eq!(guard.breaker().stats().rejected, 3);
+    assert_eq!(guard.breaker().status().totals.rejected, 3);
     first.cancel();
     is_idle(&guard);
 }
@@ -155,8 +155,8 @@ fn a_rejection_of_the_bulkhead_is_no_failure() {
         assert_eq!(reject(&mut executor, Request::new()), Reason::Closed);
     }
     assert_eq!(state(&guard), State::Closed);
-    let stats = guard.breaker().stats();
-    assert_eq!((stats.ended(), stats.rejected, guard.breaker().view().counts.calls), (0, 0, 0));
+    let totals = guard.breaker().status().totals;
+    assert_eq!((totals.ended(), totals.rejected, guard.breaker().status().circuit.counts.calls), (0, 0, 0));
     first.cancel();
 }
 
@@ -170,12 +170,12 @@ fn a_call_that_waits_is_no_probe() {
     executor.advance(ms(10));
     assert_eq!(guard.health(), Health::Degraded);
     let calls = [(); 3].map(|()| call(&mut executor, &guard, async { Ok("probe") }));
-    assert_eq!((guard.bulkhead().status().waiting, guard.breaker().stats().probes), (3, 0));
+    assert_eq!((guard.bulkhead().status().waiting, guard.breaker().status().totals.probes), (3, 0));
     first.cancel();
     executor.run_until_idle();
     let outcomes = calls.map(|call| ended(&call).is_ok());
     assert_eq!((outcomes, guard.health()), ([true; 3], Health::Healthy));
-    assert_eq!(guard.breaker().stats().probes, 1);
+    assert_eq!(guard.breaker().status().totals.probes, 1);
 }
 
 #[test]
@@ -209,8 +209,8 @@ fn what_a_result_means_is_up_to_the_classifier() {
         let outcome = executor.block_on(async move { own.execute(async move { result }).await });
         assert_eq!(outcome.map_err(GuardError::operation), result.map_err(Some));
     }
-    let stats = guard.breaker().stats();
-    assert_eq!((stats.successes, stats.failures, stats.ignored), (2, 2, 1));
+    let totals = guard.breaker().status().totals;
+    assert_eq!((totals.successes, totals.failures, totals.ignored), (2, 2, 1));
     for (result, outcome) in [(Ok(500), State::Open), (Ok(200), State::Open)] {
         let _ = guard.blocking_execute(|| result);
         assert_eq!(state(&guard), outcome);

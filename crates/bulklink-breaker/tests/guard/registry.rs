@@ -24,7 +24,7 @@ fn labels_are_unique_and_in_order() {
     assert_eq!(&*registry.add_breaker(&breaker).expect_err("taken").label, "one");
     assert!(registry.remove("one") && !registry.remove("one"));
     registry.add_breaker(&breaker).expect("a new label");
-    let labels: Vec<_> = registry.stats().into_iter().map(|stats| stats.label.to_string()).collect();
+    let labels: Vec<_> = registry.status().into_iter().map(|status| status.label.to_string()).collect();
     assert_eq!((labels, registry.len()), (["two", "three", "one"].map(String::from).to_vec(), 3));
     assert_eq!(format!("{registry:?}"), r#"BreakerRegistry { labels: ["two", "three", "one"], .. }"#);
 }
@@ -40,13 +40,13 @@ fn it_has_the_health_and_the_counters_of_all() {
     trip(&two);
     let _slot = one.bulkhead().try_slot().expect("free");
     let healths =
-        |registry: &BreakerRegistry| registry.stats().into_iter().map(|stats| stats.health).collect::<Vec<_>>();
+        |registry: &BreakerRegistry| registry.status().into_iter().map(|status| status.health()).collect::<Vec<_>>();
     assert_eq!(healths(&registry), [Health::Healthy, Health::Isolated, Health::Healthy]);
     assert_eq!(registry.health(), Health::Isolated);
-    let stats = registry.stats();
-    let counted: Vec<_> = stats.iter().map(|stats| (stats.active(), stats.breaker.failures)).collect();
+    let status = registry.status();
+    let counted: Vec<_> = status.iter().map(|status| (status.active(), status.breaker.totals.failures)).collect();
     assert_eq!(counted, [(1, 0), (0, 2), (0, 0)]);
-    assert!(stats[2].bulkhead.is_none());
+    assert!(status[2].bulkhead.is_none());
     executor.advance(ms(10));
     assert_eq!(registry.health(), Health::Degraded);
     registry.reset_all();

@@ -36,8 +36,8 @@ fn a_timeout_is_a_failure() {
     for slow in &both {
         assert!(matches!(ended(slow), Err(GuardError::TimedOut(_))));
     }
-    let stats = guard.breaker().stats();
-    assert_eq!((stats.timed_out, stats.failures, stats.cancelled, stats.ended()), (2, 2, 0, 2));
+    let totals = guard.breaker().status().totals;
+    assert_eq!((totals.timed_out, totals.failures, totals.cancelled, totals.ended()), (2, 2, 0, 2));
     assert_eq!(state(&guard), State::Open);
 }
 
@@ -78,7 +78,7 @@ fn a_result_at_the_limit_wins() {
     executor.clock().advance(ms(1000));
     executor.run_until_idle();
     assert_eq!(ended(&late).ok(), Some("in time"));
-    assert_eq!(guard.breaker().stats().timed_out, 0);
+    assert_eq!(guard.breaker().status().totals.timed_out, 0);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_timeout_can_be_slow() {
         executor.advance(ms(100));
         assert!(slow.is_finished());
     }
-    assert_eq!((state(&guard), guard.breaker().stats().slow), (State::Open, 2));
+    assert_eq!((state(&guard), guard.breaker().status().totals.slow), (State::Open, 2));
 }
 
 #[test]

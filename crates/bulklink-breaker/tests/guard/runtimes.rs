@@ -65,8 +65,8 @@ async fn all<R: Runtime + SpawnBlocking>(runtime: R) {
     assert_eq!(guard.execute(async { Ok::<_, &str>(4) }).await.ok(), Some(4));
     assert_eq!(state(guard), State::Closed);
     is_idle(guard);
-    let stats = guard.breaker().stats();
-    assert_eq!((stats.successes, stats.timed_out, stats.failures, stats.rejected, stats.probes), (3, 2, 5, 1, 1));
+    let totals = guard.breaker().status().totals;
+    assert_eq!((totals.successes, totals.timed_out, totals.failures, totals.rejected, totals.probes), (3, 2, 5, 1, 1));
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn nothing_is_lost_by_tasks_under_load() {
     }
     tokio::time::timeout(Duration::from_secs(60), tasks.join_all()).await.expect("no call hangs");
     is_idle(&guard);
-    let stats = guard.breaker().stats();
-    assert_eq!(stats.ended(), ran.load(SeqCst) as u64);
-    assert!(stats.opened > 0 && stats.timed_out > 0 && stats.probes > 0 && stats.rejected > 0, "{stats:?}");
+    let totals = guard.breaker().status().totals;
+    assert_eq!(totals.ended(), ran.load(SeqCst) as u64);
+    assert!(totals.opened > 0 && totals.timed_out > 0 && totals.probes > 0 && totals.rejected > 0, "{totals:?}");
 }

@@ -55,8 +55,8 @@ fn everything_adds_up() {
     guard.breaker().force_closed();
     assert_eq!(guard.bulkhead().limits().capacity, 2);
     is_idle(guard);
-    let (stats, [ran, open, full]) = (guard.breaker().stats(), [ran, open, full].map(AtomicU64::into_inner));
+    let (totals, [ran, open, full]) = (guard.breaker().status().totals, [ran, open, full].map(AtomicU64::into_inner));
     assert_eq!(ran + open + full, THREADS * EACH);
-    assert_eq!((stats.ended(), stats.successes + stats.failures, stats.rejected), (ran, ran, open));
-    assert!(stats.opened > 10 && stats.probes > 0 && full > 0 && ran > 100, "the scene is too tame: {stats:?}");
+    assert_eq!((totals.ended(), totals.successes + totals.failures, totals.rejected), (ran, ran, open));
+    assert!(totals.opened > 10 && totals.probes > 0 && full > 0 && ran > 100, "the scene is too tame: {totals:?}");
 }

@@ -51,17 +51,20 @@ fn the_counters_are_those_of_both() {
     let first = running(&mut executor, &guard);
     let second = waiting(&mut executor, &guard);
     assert!(matches!(ended(&waiting(&mut executor, &guard)), Err(GuardError::Rejected(_))));
-    let stats = guard.stats();
-    assert_eq!((&*stats.label, stats.active(), stats.waiting(), stats.rejected()), ("test", 1, 1, 1));
+    let status = guard.status();
+    assert_eq!((&*status.label, status.active(), status.waiting(), status.rejected()), ("test", 1, 1, 1));
     trip(&guard);
     executor.run_until_idle();
     open(ended(&second));
     first.cancel();
-    let stats = guard.stats();
-    assert_eq!((stats.active(), stats.waiting(), stats.rejected(), stats.health), (0, 0, 2, Health::Isolated));
-    assert_eq!((stats.breaker.failures, stats.breaker.cancelled, stats.breaker.opened), (2, 1, 1));
+    let status = guard.status();
+    assert_eq!((status.active(), status.waiting(), status.rejected(), status.health()), (0, 0, 2, Health::Isolated));
+    assert_eq!(
+        (status.breaker.totals.failures, status.breaker.totals.cancelled, status.breaker.totals.opened),
+        (2, 1, 1)
+    );
     guard.reset();
-    assert_eq!((guard.health(), guard.stats().breaker.failures), (Health::Healthy, 2));
+    assert_eq!((guard.health(), guard.status().breaker.totals.failures), (Health::Healthy, 2));
     executor.advance(ms(1));
     assert!(ended(&call(&mut executor, &guard, async { Ok(()) })).is_ok());
 }

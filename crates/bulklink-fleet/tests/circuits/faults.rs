@@ -349,7 +349,7 @@ fn a_circuit_that_is_forced_in_a_process_is_forced_everywhere() {
     let told = Arc::new(AtomicU64::new(0));
     for process in [&one, &two] {
         let told = Arc::clone(&told);
-        process.breaker.on_transition(move |_| {
+        process.breaker.add_transition_handler(move |_| {
             told.fetch_add(1, Ordering::Relaxed);
         });
     }
@@ -357,7 +357,7 @@ fn a_circuit_that_is_forced_in_a_process_is_forced_everywhere() {
     assert_eq!(one.breaker.health(), Health::Isolated, "immediately");
     scene.advance(60_000);
     assert_eq!([&one, &two].map(|process| process.breaker.health()), [Health::Isolated; 2]);
-    assert!(row(&mut scene).is_forced && two.breaker.view().is_forced);
+    assert!(row(&mut scene).is_forced && two.breaker.status().circuit.is_forced);
     assert_eq!(told.load(Ordering::Relaxed), 2);
     two.breaker.force_closed();
     scene.advance(60_000);

@@ -61,7 +61,7 @@ fn all_processes_together_have_as_many_probes_as_the_settings_say() {
     assert_eq!(calls.iter().filter(|call| !call.is_finished()).count(), 1);
     scene.advance(50);
     assert_eq!(calls.iter().filter_map(Task::output).flatten().count(), 1);
-    assert!(processes.iter().all(|process| process.breaker.view().state == State::Closed));
+    assert!(processes.iter().all(|process| process.breaker.status().circuit.state == State::Closed));
 }
 
 #[test]

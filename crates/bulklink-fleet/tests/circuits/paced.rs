@@ -129,7 +129,7 @@ fn fail_once(breakers: &[Breaker]) {
 }
 
 fn is_connected(breaker: &Breaker) -> bool {
-    breaker.figures().is_connected.unwrap()
+    breaker.status().is_connected.unwrap()
 }
 
 fn unless_locked(name: &str) -> Option<u64> {
@@ -272,7 +272,7 @@ fn an_answer_that_a_notice_has_overtaken_changes_nothing() {
     scene.advance(1_000);
     let transitions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&transitions);
-    breaker.on_transition(move |_| {
+    breaker.add_transition_handler(move |_| {
         count.fetch_add(1, Ordering::Relaxed);
     });
     breaker.admit().unwrap().fail();

@@ -119,7 +119,7 @@ impl World {
         assert_eq!(self.running.get(), 0);
         let row = row(&mut self.scene);
         for process in &self.processes {
-            let (view, sharing) = (process.breaker.view(), process.sharing());
+            let (view, sharing) = (process.breaker.status().circuit, process.sharing());
             assert!(sharing.is_connected, "{seed}: {sharing:?}");
             assert_eq!((view.state, view.is_forced), (row.state, row.is_forced), "{seed}: {row:?}");
         }

@@ -7,8 +7,7 @@ use std::time::Duration;
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
 use bulklink::{Bulkhead, Reason};
 use bulklink_breaker::{Breaker, ByHttpStatus, Guard, OpenCircuit, Settings, State};
-use bulklink_tower::http::HoldBody;
-use bulklink_tower::{BoxError, BreakerLayer, BulkheadLayer, GuardLayer, rejection};
+use bulklink_tower::{BreakerLayer, BulkheadLayer, GuardLayer, rejection};
 use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{FutureExt, StreamExt};
@@ -78,7 +77,7 @@ fn slot_and_probe_are_held_until_the_body_has_ended() {
             sender.send(Ok(Frame::data("chunk".into()))).unwrap();
             assert_eq!(frame(&mut response).expect("a chunk").unwrap(), "chunk");
             // The head has come, and part of the body: the call goes on.
-            assert_eq!((guard.stats().active(), guard.breaker().view().probes), (1, 1));
+            assert_eq!((guard.status().active(), guard.breaker().status().circuit.probes), (1, 1));
             let second = executor.block_on(service.oneshot(body().1)).unwrap_err();
             assert!(second.is::<OpenCircuit>(), "one probe at once");
             let expected = match end {
@@ -97,8 +96,8 @@ fn slot_and_probe_are_held_until_the_body_has_ended() {
                     if counts_cancelled { State::Open } else { State::Closed }
                 }
             };
-            assert_eq!(guard.breaker().view().state, expected, "{end:?}, {counts_cancelled}");
-            assert_eq!(guard.stats().active(), 0);
+            assert_eq!(guard.breaker().status().circuit.state, expected, "{end:?}, {counts_cancelled}");
+            assert_eq!(guard.status().active(), 0);
         }
     }
 }
@@ -111,11 +110,17 @@ fn a_head_that_is_no_success_ends_the_call_and_its_slot_is_held_on() {
         let service = GuardLayer::new(&guard).hold_body().layer_on(upstream(status));
         let (_sender, request) = body();
         let response = executor.block_on(service.oneshot(request)).unwrap();
-        let stats = guard.stats();
-        assert_eq!((stats.active(), stats.breaker.failures, stats.breaker.ignored), (1, failures, ignored));
+        let status = guard.status();
+        assert_eq!(
+            (status.active(), status.breaker.totals.failures, status.breaker.totals.ignored),
+            (1, failures, ignored)
+        );
         drop(response);
-        let stats = guard.stats();
-        assert_eq!((stats.active(), stats.breaker.failures, stats.breaker.cancelled), (0, failures, 0));
+        let status = guard.status();
+        assert_eq!(
+            (status.active(), status.breaker.totals.failures, status.breaker.totals.cancelled),
+            (0, failures, 0)
+        );
     }
 }
 
@@ -129,14 +134,14 @@ fn a_body_whose_last_frame_was_taken_has_ended() {
         .clone()
         .layer_on(service_fn(async |_: Request<()>| Ok::<_, io::Error>(Response::new(Empty::<Bytes>::new()))));
     drop(executor.block_on(empty.oneshot(Request::new(()))).unwrap());
-    assert_eq!((breaker.stats().successes, breaker.stats().failures), (1, 0));
+    assert_eq!((breaker.status().totals.successes, breaker.status().totals.failures), (1, 0));
     let full = layer
         .layer_on(service_fn(async |_: Request<()>| Ok::<_, io::Error>(Response::new(Full::<Bytes>::from("all")))));
     let mut response = executor.block_on(full.oneshot(Request::new(()))).unwrap();
-    assert_eq!(breaker.stats().successes, 1);
+    assert_eq!(breaker.status().totals.successes, 1);
     frame(&mut response).expect("a frame").unwrap();
     drop(response);
-    assert_eq!((breaker.stats().successes, breaker.stats().failures), (2, 0));
+    assert_eq!((breaker.status().totals.successes, breaker.status().totals.failures), (2, 0));
 }
 
 /// A body that panics when it is polled is a failure, as a service that panics is.
@@ -151,7 +156,7 @@ fn a_body_that_panics_is_a_failure() {
     let mut response = executor.block_on(service.oneshot(Request::new(()))).unwrap();
     let read = std::panic::AssertUnwindSafe(move || frame(&mut response).is_some());
     assert!(std::panic::catch_unwind(read).is_err());
-    assert_eq!((breaker.stats().panicked, breaker.stats().successes), (1, 0));
+    assert_eq!((breaker.status().totals.panicked, breaker.status().totals.successes), (1, 0));
 }
 
 #[test]
@@ -166,13 +171,17 @@ fn all_three_layers_hold_until_the_body_has_ended() {
         .service(upstream(200));
     let (sender, request) = body();
     let response = executor.block_on(service.clone().oneshot(request)).unwrap();
-    assert_eq!((bulkhead.status().in_flight, guard.stats().active(), breaker.stats().ended()), (1, 1, 0));
+    assert_eq!((bulkhead.status().in_flight, guard.status().active(), breaker.status().totals.ended()), (1, 1, 0));
     let error = executor.block_on(service.oneshot(body().1)).unwrap_err();
     assert_eq!(rejection(&*error).expect("one slot").reason(), Reason::Saturated);
     drop(sender);
     executor.block_on(response.collect()).unwrap();
-    assert_eq!((bulkhead.status().in_flight, guard.stats().active(), breaker.stats().successes), (0, 0, 1));
-    assert_eq!((breaker.stats().failures, breaker.stats().ignored), (0, 1), "a rejection counts for neither side");
+    assert_eq!((bulkhead.status().in_flight, guard.status().active(), breaker.status().totals.successes), (0, 0, 1));
+    assert_eq!(
+        (breaker.status().totals.failures, breaker.status().totals.ignored),
+        (0, 1),
+        "a rejection counts for neither side"
+    );
 }
 
 /// Puts a layer on a service, as `Layer::layer` does, for a chain of calls.
@@ -193,6 +202,8 @@ mod reqwest {
     use super::*;
     use bulklink_breaker::ByHttpStatus;
     use bulklink_tokio::{Bulkhead, Tokio};
+    use bulklink_tower::BoxError;
+    use bulklink_tower::http::HoldBody;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -238,10 +249,10 @@ mod reqwest {
             .layer(layer)
             .service(::reqwest::Client::new());
         let response = service.call(::reqwest::Request::new(::http::Method::GET, url.parse()?)).await?;
-        assert_eq!((guard.stats().active(), guard.stats().breaker.ended()), (1, 0));
+        assert_eq!((guard.status().active(), guard.status().breaker.totals.ended()), (1, 0));
         assert!(response.bytes().await.is_err());
-        assert_eq!((guard.stats().breaker.failures, breaker.stats().failures), (1, 1));
-        assert_eq!((bulkhead.status().in_flight, guard.stats().active()), (0, 0));
+        assert_eq!((guard.status().breaker.totals.failures, breaker.status().totals.failures), (1, 1));
+        assert_eq!((bulkhead.status().in_flight, guard.status().active()), (0, 0));
         Ok(())
     }
 
@@ -258,7 +269,7 @@ mod reqwest {
             let mut service = layer.layer_on(::reqwest::Client::new());
             let response = service.call(::reqwest::Request::new(::http::Method::GET, url.parse()?)).await?;
             response.bytes().await?;
-            let counted = guard.stats().breaker;
+            let counted = guard.status().breaker.totals;
             assert_eq!([counted.successes, counted.failures, counted.ignored], counts, "{answer}");
         }
         Ok(())

@@ -40,7 +40,7 @@ fn a_breaker_opens_by_the_results_of_the_service_and_closes_by_a_probe() {
     assert_eq!(open.retry_after, Some(Duration::from_millis(10)));
     executor.advance(Duration::from_millis(10));
     assert_eq!(executor.block_on(service.oneshot("hello")).unwrap(), "hello");
-    assert_eq!(breaker.view().state, State::Closed);
+    assert_eq!(breaker.status().circuit.state, State::Closed);
 }
 
 #[test]
@@ -56,13 +56,13 @@ fn a_probe_whose_future_is_dropped_leaves_its_place() {
     let unpolled = service.clone().call("hello");
     let probe = executor.spawn(service.clone().oneshot("wait"));
     executor.run_until_idle();
-    assert_eq!(breaker.view().probes, 1);
+    assert_eq!(breaker.status().circuit.probes, 1);
     assert!(executor.block_on(unpolled).unwrap_err().is::<OpenCircuit>(), "one probe at once");
     probe.cancel();
-    assert_eq!((breaker.view().state, breaker.view().probes), (State::HalfOpen, 0));
+    assert_eq!((breaker.status().circuit.state, breaker.status().circuit.probes), (State::HalfOpen, 0));
     assert_eq!(executor.block_on(service.oneshot("hello")).unwrap(), "hello");
-    assert_eq!(breaker.view().state, State::Closed);
-    assert_eq!((breaker.stats().cancelled, breaker.stats().probes), (1, 2));
+    assert_eq!(breaker.status().circuit.state, State::Closed);
+    assert_eq!((breaker.status().totals.cancelled, breaker.status().totals.probes), (1, 2));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_service_that_panics_is_a_failure() {
     let service = BreakerLayer::new(&breaker).layer(service_fn(serve));
     let call = std::panic::AssertUnwindSafe(|| executor.block_on(service.oneshot("panic")));
     assert!(std::panic::catch_unwind(call).is_err());
-    assert_eq!((breaker.stats().failures, breaker.stats().panicked), (1, 1));
+    assert_eq!((breaker.status().totals.failures, breaker.status().totals.panicked), (1, 1));
 }
 
 /// A service that is ready at the second poll, and counts these.
@@ -115,7 +115,7 @@ fn the_service_is_always_ready_and_readies_the_one_inside_when_a_request_is_let_
     assert_eq!(polls.load(SeqCst), 0, "a request that is not let through readies nothing");
     breaker.force_closed();
     executor.block_on(service.call(())).unwrap();
-    assert_eq!((polls.load(SeqCst), breaker.stats().successes), (2, 1));
+    assert_eq!((polls.load(SeqCst), breaker.status().totals.successes), (2, 1));
 }
 
 #[test]
@@ -134,6 +134,6 @@ fn a_classifier_decides_and_counts_nothing_if_it_panics() {
     }
     let call = std::panic::AssertUnwindSafe(|| executor.block_on(service.oneshot(0)));
     assert!(std::panic::catch_unwind(call).is_err());
-    let stats = breaker.stats();
-    assert_eq!([stats.failures, stats.ignored, stats.successes, stats.cancelled, stats.panicked], [1, 1, 1, 1, 0]);
+    let totals = breaker.status().totals;
+    assert_eq!([totals.failures, totals.ignored, totals.successes, totals.cancelled, totals.panicked], [1, 1, 1, 1, 0]);
 }

@@ -69,7 +69,10 @@ fn layers_nest_in_any_order_and_a_failure_is_one_for_both_circuits() {
         assert_eq!(executor.block_on(service.clone().oneshot("hello")).unwrap(), "hello");
         let error = executor.block_on(service.clone().oneshot("fail")).unwrap_err();
         assert!(error.is::<io::Error>() && rejection(&*error).is_none(), "{error}");
-        assert_eq!((guard.breaker().view().state, breaker.view().state), (State::Open, State::Open));
+        assert_eq!(
+            (guard.breaker().status().circuit.state, breaker.status().circuit.state),
+            (State::Open, State::Open)
+        );
         let error = executor.block_on(service.oneshot("hello")).unwrap_err();
         assert!(error.is::<OpenCircuit>(), "{error}");
     }
@@ -91,7 +94,7 @@ fn a_rejection_is_found_and_counts_for_no_circuit_in_any_order() {
             assert!(executor.block_on(service.clone().oneshot("hello")).unwrap_err().is::<OpenCircuit>());
             circuit.force_closed();
         }
-        assert_eq!((guard.stats().breaker.failures, breaker.stats().failures), (0, 0));
+        assert_eq!((guard.status().breaker.totals.failures, breaker.status().totals.failures), (0, 0));
         assert_eq!(executor.block_on(service.oneshot("hello")).unwrap(), "hello");
     }
 }
@@ -105,11 +108,11 @@ fn the_run_limit_is_found_and_a_failure_for_a_breaker_around_it() {
         executor.advance(Duration::from_secs(5));
         let error = call.output().expect("the limit has passed").unwrap_err();
         assert!(error.is::<TimedOut>(), "{error}");
-        assert_eq!(guard.stats().breaker.timed_out, 1);
+        assert_eq!(guard.status().breaker.totals.timed_out, 1);
         // A breaker inside sees a call that is dropped.
-        let inner = breaker.stats();
+        let inner = breaker.status().totals;
         assert_eq!(inner.failures + inner.cancelled, 1);
-        assert_eq!((bulkhead.status().in_flight, guard.stats().active()), (0, 0));
+        assert_eq!((bulkhead.status().in_flight, guard.status().active()), (0, 0));
     }
 }
 

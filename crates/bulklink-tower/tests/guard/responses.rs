@@ -103,7 +103,7 @@ fn a_run_that_is_too_long_is_504_and_a_full_bulkhead_503() {
     assert_eq!(full.extensions().get::<Rejection>().expect("it is attached").label(), "orders");
     executor.advance(Duration::from_secs(2));
     let late = late.output().expect("the limit has passed").unwrap();
-    assert_eq!((late.status(), guard.stats().active()), (StatusCode::GATEWAY_TIMEOUT, 0));
+    assert_eq!((late.status(), guard.status().active()), (StatusCode::GATEWAY_TIMEOUT, 0));
     assert!(late.headers().get("bulklink-rejected").is_none(), "the work has begun");
     assert_eq!(late.extensions().get::<TimedOut>().expect("it is attached").limit, Duration::from_secs(2));
     guard.breaker().force_open();

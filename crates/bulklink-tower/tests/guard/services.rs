@@ -89,7 +89,7 @@ fn a_clone_of_the_service_is_readied_in_the_slot() {
     assert_eq!((reason, readied.load(SeqCst)), (Reason::Saturated, 1));
     first.cancel();
     assert_eq!(answer(&send(&mut executor, &service, "hello")).ok(), Some("hello"));
-    assert_eq!(service.guard().stats().active(), 0);
+    assert_eq!(service.guard().status().active(), 0);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn requests_that_wait_are_rejected_when_the_circuit_opens() {
     executor.run_until_idle();
     assert!(answer(&queued).unwrap_err().is::<OpenCircuit>());
     first.cancel();
-    assert_eq!((guard.stats().active(), guard.stats().breaker.cancelled), (0, 1));
+    assert_eq!((guard.status().active(), guard.status().breaker.totals.cancelled), (0, 1));
 }
 
 /// The bulkhead learns nothing from a slot in which no operation has begun.
@@ -131,7 +131,7 @@ fn a_slot_is_abandoned_if_the_circuit_opens_as_the_request_gets_it() {
     guard.bulkhead().handle().add_event_handler(admitted, move |_| breaker.force_open());
     assert!(answer(&send(&mut executor, &service, "never")).unwrap_err().is::<OpenCircuit>());
     let totals = guard.bulkhead().status().totals;
-    assert_eq!((totals.admitted, totals.abandoned, guard.stats().active()), (1, 1, 0));
+    assert_eq!((totals.admitted, totals.abandoned, guard.status().active()), (1, 1, 0));
 }
 
 /// A service that never becomes ready.
@@ -161,7 +161,7 @@ fn a_service_that_fails_to_become_ready_is_a_failure() {
         let answer = executor.block_on(service.clone().oneshot(()));
         assert_eq!(answer.unwrap_err().to_string(), "it is down");
     }
-    assert_eq!(guard.breaker().view().state, State::Open);
+    assert_eq!(guard.breaker().status().circuit.state, State::Open);
 }
 
 /// On tokio, boxed as a service that is `Send`, `Sync` and `Clone`; a status counts as a failure.

@@ -108,6 +108,13 @@ impl Deref for Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HandlerId(usize);
 
+impl HandlerId {
+    pub(crate) fn new() -> Self {
+        static ADDED: AtomicUsize = AtomicUsize::new(1);
+        HandlerId(ADDED.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// A handler, and the events for which it is called.
 #[derive(Clone)]
 pub(crate) struct Handler {
@@ -133,8 +140,7 @@ impl Handler {
     }
 
     fn to(target: Target, filter: EventFilter) -> Self {
-        static ADDED: AtomicUsize = AtomicUsize::new(1);
-        Handler { id: HandlerId(ADDED.fetch_add(1, Ordering::Relaxed)), filter, target }
+        Handler { id: HandlerId::new(), filter, target }
     }
 
     pub(crate) fn id(&self) -> HandlerId {

@@ -112,7 +112,7 @@ impl Member {
         let circuits = Circuits::builder(store, Tokio).namespace(NAMESPACE).store_timeout(PATIENCE).build()?;
         let breaker = circuits.share(Breaker::builder_on(Tokio, label).settings(settings))?;
         drop(entered);
-        let is_connected = || breaker.figures().is_connected == Some(true);
+        let is_connected = || breaker.status().is_connected == Some(true);
         wait_until(is_connected).context("the store does not answer")?;
         Ok(Member { breaker, runtime })
     }

@@ -39,7 +39,7 @@ fn times<S: CircuitStore>(connect: impl Fn() -> S, trips: usize) -> Result<Vec<D
     let settings = Settings::consecutive(1).cool_down(Duration::from_secs(3_600));
     let [first, second] = [Member::join(connect(), "peer", settings)?, Member::join(connect(), "peer", settings)?];
     let (sender, seen) = channel();
-    second.breaker.on_transition(move |transition| {
+    second.breaker.add_transition_handler(move |transition| {
         // The other end is gone when this scene is.
         let _ = sender.send((transition.to, Instant::now()));
     });
@@ -47,12 +47,19 @@ fn times<S: CircuitStore>(connect: impl Fn() -> S, trips: usize) -> Result<Vec<D
         let call = first.breaker.admit().ok().context("the circuit is not closed")?;
         let start = Instant::now();
         call.fail();
-        let blind = || format!("the peer sees nothing: {:?}, {:?}", first.breaker.view(), second.breaker.view());
+        let blind = || {
+            format!(
+                "the peer sees nothing: {:?}, {:?}",
+                first.breaker.status().circuit,
+                second.breaker.status().circuit
+            )
+        };
         let (state, at) = seen.recv_timeout(PATIENCE).with_context(blind)?;
         anyhow::ensure!(state == State::Open, "the peer sees {state}");
         first.breaker.force_closed();
         seen.recv_timeout(PATIENCE).context("the peer does not see that it is closed")?;
-        let is_closed = || [&first, &second].iter().all(|member| member.breaker.view().state == State::Closed);
+        let is_closed =
+            || [&first, &second].iter().all(|member| member.breaker.status().circuit.state == State::Closed);
         wait_until(is_closed)?;
         // Until the store has answered that it is closed. Then trips begin at any time of the
         // interval in which outcomes are collected.

@@ -1,32 +1,36 @@
-//! The counters of a guard.
+//! The status of a guard.
 
 use std::sync::Arc;
 
 use bulklink::{Handle, Status};
 
-use crate::{Breaker, Health, Stats};
+use crate::{Breaker, BreakerStatus, Health};
 
-/// The health of a dependency, and what its breaker and its bulkhead have counted; returned by
-/// [`Guard::stats`](crate::Guard::stats) and [`Registry::stats`](crate::Registry::stats).
+/// The status of a guard: that of its breaker and that of its bulkhead; returned by
+/// [`Guard::status`](crate::Guard::status) and [`Registry::status`](crate::Registry::status).
 ///
 /// Each part is consistent in itself; they are read one after the other.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct GuardStats {
+pub struct GuardStatus {
     /// The name of the bulkhead, or of a breaker without one.
     pub label: Arc<str>,
-    /// The health, by the state of the circuit.
-    pub health: Health,
-    /// The counters of the breaker.
-    pub breaker: Stats,
+    /// The status of the breaker.
+    pub breaker: BreakerStatus,
     /// The status of the bulkhead. `None` for a breaker without one.
     pub bulkhead: Option<Status>,
 }
 
-impl GuardStats {
+impl GuardStatus {
     pub(crate) fn of(label: Arc<str>, breaker: &Breaker<impl Sized>, bulkhead: Option<&Handle>) -> Self {
         let bulkhead = bulkhead.map(Handle::status);
-        GuardStats { label, health: breaker.health(), breaker: breaker.stats(), bulkhead }
+        GuardStatus { label, breaker: breaker.status(), bulkhead }
+    }
+
+    /// Returns the health, by the state of the circuit.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.breaker.health()
     }
 
     /// Returns how many operations run.
@@ -44,6 +48,6 @@ impl GuardStats {
     /// Returns how many calls the circuit and the bulkhead have rejected.
     #[must_use]
     pub fn rejected(&self) -> u64 {
-        self.breaker.rejected + self.bulkhead.as_ref().map_or(0, |status| status.totals.rejected())
+        self.breaker.totals.rejected + self.bulkhead.as_ref().map_or(0, |status| status.totals.rejected())
     }
 }

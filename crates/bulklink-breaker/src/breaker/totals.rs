@@ -9,7 +9,7 @@ use crate::circuit::{Mark, State};
 /// Counters since a breaker was built. Each counts calls of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stats {
+pub struct BreakerTotals {
     /// Calls that succeeded.
     pub successes: u64,
     /// Calls that failed, timed out or panicked.
@@ -35,7 +35,7 @@ pub struct Stats {
     pub opened: u64,
 }
 
-impl Stats {
+impl BreakerTotals {
     /// Returns the number of calls that were let through and have ended.
     #[must_use]
     pub const fn ended(&self) -> u64 {
@@ -44,8 +44,8 @@ impl Stats {
 
     /// Returns the counts after `earlier`.
     #[must_use]
-    pub const fn since(&self, earlier: &Stats) -> Stats {
-        Stats {
+    pub const fn since(&self, earlier: &BreakerTotals) -> BreakerTotals {
+        BreakerTotals {
             successes: self.successes.saturating_sub(earlier.successes),
             failures: self.failures.saturating_sub(earlier.failures),
             slow: self.slow.saturating_sub(earlier.slow),
