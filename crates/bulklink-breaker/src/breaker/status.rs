@@ -19,7 +19,7 @@ use crate::circuit::View;
 /// let status = payments.status();
 /// assert_eq!((&*status.label, status.circuit.state), ("payments", State::Open));
 /// assert_eq!((status.totals.opened, status.is_connected), (1, None));
-/// # Ok::<(), bulklink_breaker::InvalidSetting>(())
+/// # Ok::<(), bulklink::InvalidArgument>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
