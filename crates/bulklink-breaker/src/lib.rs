@@ -5,8 +5,34 @@
 //! *cool-down* the circuit is *half-open*: a few calls are let through as *probes*, and their
 //! outcome closes or opens it.
 //!
-//! [`Guard`] is a bulkhead, a breaker and a limit on the run as one policy; [`Breaker`] is a
-//! breaker alone, and [`Circuit`] its state machine.
+//! ```
+//! use bulklink_breaker::{Guard, GuardError};
+//! use bulklink_tokio::Bulkhead;
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let bulkhead = Bulkhead::builder("payments").parallelism(10).waiting_room(50).build()?;
+//! // Opens after five failures in a row, for 30 s.
+//! let payments = Guard::builder(&bulkhead).run_limit(Duration::from_secs(2)).build()?;
+//!
+//! let pay = async { Ok::<_, std::io::Error>("paid") };
+//! match payments.execute(pay).await {
+//!     Ok(receipt) => assert_eq!(receipt, "paid"),
+//!     Err(GuardError::Open(open)) => println!("try again in {:?}", open.retry_after),
+//!     Err(other) => println!("{other}"),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Guard`] is a bulkhead, a breaker and a limit on the run as one policy; [`Breaker`] is a
+//!   breaker alone, and [`Circuit`] its state machine.
+//! - [`Settings`] say when the circuit opens and closes; a [classifier](Classify), what counts as a
+//!   failure: `ByHttpStatus` (features `http` and `reqwest`) is one for responses of HTTP.
+//! - [`status`](Guard::status) has the state and the counters.
+//! - `bulklink-tower` has layers for services, and `bulklink-fleet` shares circuits between
+//!   processes.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-breaker/latest")]
 #![forbid(unsafe_code)]

@@ -87,7 +87,7 @@ struct Readme;
 /// The examples of the guide.
 #[cfg(all(doctest, feature = "http"))]
 mod guide {
-    #[cfg(all(feature = "axum", feature = "reqwest"))]
+    #[cfg(all(feature = "axum", feature = "breaker", feature = "reqwest"))]
     #[doc = include_str!("../../../docs/guide/axum.md")]
     struct Axum;
     #[doc = include_str!("../../../docs/guide/choosing-numbers.md")]

@@ -6,7 +6,8 @@ use bulklink::InvalidArgument;
 
 /// The settings of a circuit.
 ///
-/// They are checked when a circuit is made of them.
+/// They are checked when a circuit is made of them. The default is five failures in a row, and a
+/// cool-down of 30 s, after which one probe that succeeds closes the circuit.
 ///
 /// ```
 /// use bulklink_breaker::Settings;
