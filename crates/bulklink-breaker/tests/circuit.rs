@@ -217,7 +217,7 @@ fn half_open_probes_are_bounded_however_many_calls_come() {
     let now = after(10);
     let admitted: Vec<_> = (0..10_000).map(|id| circuit.admit(now, ProbeId(id))).collect();
     assert_eq!(admitted.iter().filter(|admitted| admitted.is_ok()).count(), 3);
-    let refusal = Refusal { state: State::HalfOpen, retry_at: Some(after(15)) };
+    let refusal = Refusal::new(State::HalfOpen, Some(after(15)));
     assert!(admitted[3..].iter().all(|admitted| *admitted == Err(refusal)));
     assert_eq!(refused_at(&circuit, now), Some(refusal));
     circuit.settle(now, admitted[1].unwrap(), None);
@@ -292,7 +292,7 @@ fn a_circuit_opened_by_hand_stays_open_until_it_is_closed_by_hand() {
     circuit.force_open();
     let view = circuit.view(Instant::FAR_FUTURE);
     assert_eq!((view.state, view.is_forced, view.retry_at, view.generation), (State::Open, true, None, 1));
-    assert_eq!(refused_at(&circuit, Instant::FAR_FUTURE), Some(Refusal { state: State::Open, retry_at: None }));
+    assert_eq!(refused_at(&circuit, Instant::FAR_FUTURE), Some(Refusal::new(State::Open, None)));
     circuit.force_closed();
     assert_eq!((call(&mut circuit, START, GOOD), circuit.generation()), (State::Closed, 2));
 }
@@ -389,7 +389,7 @@ fn refused_at(circuit: &Circuit, now: Instant) -> Option<Refusal> {
 #[test]
 fn a_clock_that_is_set_back_is_followed_by_a_cool_down_and_by_leases() {
     let mut circuit = open(Settings::consecutive(1).probe_lease(4 * SECOND));
-    let refused = |state, at| Err(Refusal { state, retry_at: Some(at) });
+    let refused = |state, at| Err(Refusal::new(state, Some(at)));
     circuit.follow(before(60));
     assert_eq!(circuit.check(before(60)), refused(State::Open, before(50)));
     assert!(circuit.admit(before(50), ProbeId(7)).is_ok());
@@ -398,7 +398,7 @@ fn a_clock_that_is_set_back_is_followed_by_a_cool_down_and_by_leases() {
     assert!(circuit.admit(before(86), ProbeId(8)).is_ok());
     circuit.force_open();
     circuit.follow(before(900));
-    assert_eq!(circuit.check(after(900)), Err(Refusal { state: State::Open, retry_at: None }));
+    assert_eq!(circuit.check(after(900)), Err(Refusal::new(State::Open, None)));
 }
 
 /// Its parts are of a second.

@@ -87,7 +87,7 @@ pub fn a_new_row_is_closed_in_a_generation_of_its_own<S: Subject>(subject: &S) {
     assert_eq!((row.retry_after, row.is_forced, row.probes, row.settings_differ), (None, false, 0, false));
     subject.set_now(START + 7);
     assert_eq!(client.load(), row);
-    assert_eq!(client.ask(1).admission, Ok(Pass { generation: START, probe: None }));
+    assert_eq!(client.ask(1).admission, Ok(Pass::new(START, None)));
     let other = Client { name: name("other"), ..Client::new(subject, settings()) };
     subject.set_now(START + 9);
     assert!(!other.report(START, "ff"));
@@ -131,7 +131,7 @@ pub fn as_many_probes_run_as_may<S: Subject>(subject: &S) {
     assert_eq!(second.load().state, State::HalfOpen, "without any call");
     assert_eq!(second.load().generation, generation - 1, "it is told by the first call");
     for (client, id) in [(&first, 1), (&second, u64::MAX), (&first, 3)] {
-        assert_eq!(client.ask(id).admission, Ok(Pass { generation, probe: Some(ProbeId(id)) }));
+        assert_eq!(client.ask(id).admission, Ok(Pass::new(generation, Some(ProbeId(id)))));
         subject.set_now(START + 11 * SECOND);
     }
     let asked = second.ask(4);
@@ -308,7 +308,7 @@ pub fn fewer_probes_run_after_a_change_of_settings<S: Subject>(subject: &S) {
     for (now, rest) in [(14, 4), (16, 2), (18, 0)] {
         subject.set_now(START + now * SECOND);
         let expected = if rest == 0 {
-            Ok(Pass { generation, probe: Some(ProbeId(5)) })
+            Ok(Pass::new(generation, Some(ProbeId(5))))
         } else {
             Err(Refused { state: State::HalfOpen, retry_after: seconds(rest) })
         };

@@ -39,6 +39,7 @@ impl Error for OpenCircuit {}
 
 /// The error of an operation behind a breaker: it was not let through, or it ran and failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BreakerError<E> {
     /// The circuit was open. The operation has not begun.
     Open(OpenCircuit),

@@ -37,6 +37,7 @@ use crate::{Classify, ErrorsFail, Instant};
 
 /// The outcome of a call, as a sign of the dependency's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Outcome {
     /// It works.
     Success,

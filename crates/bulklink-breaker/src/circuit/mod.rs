@@ -57,6 +57,7 @@ pub struct ProbeId(pub u64);
 
 /// The pass of a call that was let through, given back with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Pass {
     /// The circuit's generation at that time.
     pub generation: u64,
@@ -64,14 +65,31 @@ pub struct Pass {
     pub probe: Option<ProbeId>,
 }
 
+impl Pass {
+    /// Makes a pass anew, for a store that keeps its parts.
+    #[must_use]
+    pub const fn new(generation: u64, probe: Option<ProbeId>) -> Self {
+        Pass { generation, probe }
+    }
+}
+
 /// Why a call was not let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Refusal {
     /// `Open`, or `HalfOpen` if as many probes run as may.
     pub state: State,
     /// The end of the cool-down, or of the first lease of a probe. `None` if the circuit is open
     /// until it is closed by hand.
     pub retry_at: Option<Instant>,
+}
+
+impl Refusal {
+    /// Makes a refusal anew, for a store that keeps its parts.
+    #[must_use]
+    pub const fn new(state: State, retry_at: Option<Instant>) -> Self {
+        Refusal { state, retry_at }
+    }
 }
 
 /// The state of a circuit at some time.

@@ -114,7 +114,7 @@ impl Record {
             },
             Operation::Report(Report::Closed { generation, outcomes }) => circuit.report(now, *generation, outcomes),
             Operation::Report(Report::Probe { generation, id, outcome }) => {
-                circuit.settle(now, Pass { generation: *generation, probe: Some(*id) }, *outcome)
+                circuit.settle(now, Pass::new(*generation, Some(*id)), *outcome)
             }
             Operation::Force(force, expected) => {
                 let is_expected = expected.is_none_or(|expected| expected == circuit.generation());

@@ -404,9 +404,7 @@ impl Replica {
             // The circuit is closed now, which the call finds.
             Ok(Pass { probe: None, .. }) => None,
             Ok(pass) => Some(Ok(pass)),
-            Err(Refused { state, retry_after }) => {
-                Some(Err(Refusal { state, retry_at: retry_after.map(|time| now + time) }))
-            }
+            Err(Refused { state, retry_after }) => Some(Err(Refusal::new(state, retry_after.map(|time| now + time)))),
         };
         vec![(*id, verdict)]
     }
@@ -418,7 +416,7 @@ impl Replica {
             Work::Ask(id) => verdicts.extend((!command.is_cancelled).then_some((id, None))),
             // It counts only once.
             Work::Report(Report::Probe { generation, id, outcome }) => {
-                self.reports.push_front((Pass { generation, probe: Some(id) }, outcome));
+                self.reports.push_front((Pass::new(generation, Some(id)), outcome));
             }
             // It may have been done. Calls that have ended since then count after it is done again.
             Work::Force(force) => _ = self.forced.get_or_insert(force),

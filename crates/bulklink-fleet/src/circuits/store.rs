@@ -141,12 +141,12 @@ impl Reply {
     /// Returns the answer to the probe that asked.
     pub(super) fn asked(self, id: ProbeId) -> Result<Asked, StoreError> {
         let Reply { effect, row } = self;
-        let pass = Pass { generation: row.generation, probe: None };
+        let pass = Pass::new(row.generation, None);
         let admission = match effect {
             Effect::Refused(retry_after) => Err(Refused { state: row.state, retry_after }),
             Effect::Done if row.state == State::Closed => Ok(pass),
             Effect::Done => return Err(StoreError::Malformed),
-            Effect::Probe => Ok(Pass { probe: Some(id), ..pass }),
+            Effect::Probe => Ok(Pass::new(pass.generation, Some(id))),
         };
         Ok(Asked { admission, row })
     }

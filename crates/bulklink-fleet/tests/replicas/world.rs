@@ -304,7 +304,7 @@ impl World {
                 server.report(now, *generation, outcomes);
             }
             Work::Report(Report::Probe { generation, id, outcome }) => {
-                let pass = Pass { generation: *generation, probe: Some(*id) };
+                let pass = Pass::new(*generation, Some(*id));
                 let running = self.processes.iter().flat_map(|process| &process.calls);
                 assert!(running.into_iter().all(|call| *call != pass), "a probe is reported while it runs");
                 server.settle(now, pass, *outcome);

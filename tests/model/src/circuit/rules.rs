@@ -116,9 +116,8 @@ fn outcomes_that_do_not_count(world: &World) {
     let generation = world.circuit.generation();
     let probe = Some(world.new_id());
     // Some that no call ever had.
-    let strange = [generation + 1, generation].map(|generation| Pass { generation, probe });
-    let unlike =
-        Pass { generation, probe: if counting.iter().any(|pass| pass.probe.is_none()) { probe } else { None } };
+    let strange = [generation + 1, generation].map(|generation| Pass::new(generation, probe));
+    let unlike = Pass::new(generation, if counting.iter().any(|pass| pass.probe.is_none()) { probe } else { None });
     let passes = world.passes.iter().rev().take(8).copied().chain(strange).chain([unlike]);
     let mut circuit = world.circuit.clone();
     for pass in passes.filter(|pass| !counting.contains(pass)) {
@@ -164,7 +163,7 @@ fn admissions_that_change_nothing(world: &World) {
     }
     for (id, _) in world.model.running() {
         let mut circuit = world.circuit.clone();
-        let pass = Pass { generation: circuit.generation(), probe: Some(id) };
+        let pass = Pass::new(circuit.generation(), Some(id));
         assert_eq!(circuit.admit(world.instant(), id), Ok(pass));
         assert_eq!(circuit, world.circuit);
     }

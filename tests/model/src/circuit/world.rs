@@ -156,11 +156,9 @@ impl World {
     pub(super) fn counting(&self) -> Vec<Pass> {
         let generation = self.model.generation();
         match self.model.state(0) {
-            State::Closed => vec![Pass { generation, probe: None }],
+            State::Closed => vec![Pass::new(generation, None)],
             State::Open => vec![],
-            State::HalfOpen => {
-                self.model.running().iter().map(|probe| Pass { generation, probe: Some(probe.0) }).collect()
-            }
+            State::HalfOpen => self.model.running().iter().map(|probe| Pass::new(generation, Some(probe.0))).collect(),
         }
     }
 
@@ -260,7 +258,7 @@ impl World {
         let expected = self.model.settle(self.now, pass.generation, pass.probe, outcome);
         assert_eq!(self.circuit.settle(self.instant(), pass, outcome), expected);
         // As a breaker does, which then does not take its lock.
-        let is_good = outcome == Some(GOOD) && pass == Pass { generation: self.lazy.generation(), probe: None };
+        let is_good = outcome == Some(GOOD) && pass == Pass::new(self.lazy.generation(), None);
         if !self.went_back && is_good && self.lazy.is_calm() {
             self.pending += 1;
         } else {
