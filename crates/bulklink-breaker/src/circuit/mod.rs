@@ -11,8 +11,7 @@ pub(crate) mod window;
 use alloc::vec::Vec;
 use core::fmt;
 
-use bulklink::InvalidArgument;
-use bulklink::runtime::Instant;
+use bulklink::{InvalidArgument, runtime::Instant};
 
 pub use settings::Settings;
 #[cfg(feature = "std")]
