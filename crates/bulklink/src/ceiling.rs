@@ -2,7 +2,9 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::error::Error;
 use core::fmt;
+use core::mem;
 use core::task::Waker;
 use core::time::Duration;
 
@@ -12,6 +14,7 @@ use crate::Handle;
 use crate::foreign::discard;
 use crate::gate::ceilings::{Bound, Entry};
 use crate::gate::shared::{Shared, hint};
+use crate::identity::Cause;
 
 /// A bound on the units in use that a controller sets besides the capacity: a share of the limit of
 /// a fleet, an adaptive limit, the capacity while a circuit is half-open.
@@ -104,6 +107,37 @@ impl Ceiling {
     /// controller can show its state.
     pub fn rename(&self, by: &'static str) {
         self.change(|entry| entry.by = by);
+    }
+
+    /// Gives the cause to the calls that are rejected while this ceiling binds, from now on: it is
+    /// the [source](Error::source) of their [rejection](crate::Rejection), such as the error of a
+    /// store that is out of reach. With `None`, as at first, there is none.
+    ///
+    /// Each rejection with a cause takes the lock, and allocates.
+    ///
+    /// ```
+    /// use std::error::Error as _;
+    /// use std::io;
+    /// use std::sync::Arc;
+    ///
+    /// # use bulklink::{Bulkhead, testing::FakeClock};
+    /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// # let payments = builder.parallelism(100).build()?;
+    /// let fleet = payments.handle().ceiling("fleet");
+    /// fleet.set(0);
+    /// let cause = io::Error::from(io::ErrorKind::ConnectionRefused);
+    /// fleet.set_cause(Some(Arc::new(cause)));
+    ///
+    /// let rejection = payments.try_slot().unwrap_err();
+    /// let cause = rejection.source().expect("the ceiling's");
+    /// assert_eq!(cause.to_string(), "connection refused");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_cause(&self, cause: Option<Arc<dyn Error + Send + Sync>>) {
+        // Dropped outside the lock, as it is foreign.
+        let mut displaced = cause.map(Cause);
+        self.change(|entry| mem::swap(&mut entry.cause, &mut displaced));
+        discard(displaced);
     }
 
     /// Leaves its bound in force as long as the bulkhead lives: from now on, this value does

@@ -2,6 +2,8 @@
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
+use core::error::Error;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use bulklink_core::{Occupancy, Restriction};
@@ -29,8 +31,16 @@ pub(crate) struct Identity {
     /// The partitions to which the bulkhead belongs, if any.
     owner: Option<Weak<dyn LeaseOwner>>,
     /// The restriction under which the gate has rejected.
-    pub(crate) restriction: Option<Box<Restriction>>,
+    pub(crate) restriction: Option<Box<(Restriction, Option<Cause>)>>,
 }
+
+/// Why a ceiling binds.
+#[derive(Clone, Debug)]
+pub(crate) struct Cause(pub(crate) Arc<dyn Error + Send + Sync>);
+
+/// An error is only read.
+impl UnwindSafe for Cause {}
+impl RefUnwindSafe for Cause {}
 
 impl Identity {
     pub(crate) fn new(label: Arc<str>, unused: Occupancy, options: Options) -> Self {
@@ -61,8 +71,9 @@ impl Identity {
     }
 
     /// The same under a restriction, without what may run alone, as in rejections by the word.
-    pub(crate) fn under(&self, Restriction { units, by, .. }: Restriction) -> Self {
-        Identity { restriction: Some(Box::new(Restriction::new(units, by))), ..self.with_unused(self.unused) }
+    pub(crate) fn under(&self, Restriction { units, by, .. }: Restriction, cause: Option<Cause>) -> Self {
+        let restriction = Some(Box::new((Restriction::new(units, by), cause)));
+        Identity { restriction, ..self.with_unused(self.unused) }
     }
 
     pub(crate) fn options(&self) -> Options {

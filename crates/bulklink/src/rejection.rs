@@ -219,6 +219,9 @@ impl Rejection {
     ///
     /// A call that has waited has it as it was when the call took its rejection. At the moment at
     /// which another ceiling comes to bind, the units can be of one, and the name of the other.
+    ///
+    /// The [source](core::error::Error::source) of the rejection is the
+    /// [cause](crate::Ceiling::set_cause) that the ceiling had then, if any.
     #[must_use]
     pub fn restriction(&self) -> Option<Restriction> {
         match &self.cause {
@@ -226,7 +229,7 @@ impl Rejection {
                 let restricted = |units| Restriction::new(units as usize, noted.by().name());
                 refusal.restricted_to().map(restricted)
             }
-            Cause::Rejected(_) => self.by.restriction.as_deref().copied(),
+            Cause::Rejected(_) => self.by.restriction.as_deref().map(|(restriction, _)| *restriction),
             Cause::Refused(_) | Cause::Other(_) => None,
         }
     }
@@ -416,5 +419,11 @@ impl fmt::Debug for Rejection {
     }
 }
 
-/// There is no source: the message includes that of an [`InvalidArgument`].
-impl core::error::Error for Rejection {}
+/// The source is the [cause](crate::Ceiling::set_cause) of the ceiling that binds, if it has one.
+/// The message includes that of an [`InvalidArgument`].
+impl core::error::Error for Rejection {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        let (_, cause) = self.by.restriction.as_deref()?;
+        Some(&*cause.as_ref()?.0)
+    }
+}

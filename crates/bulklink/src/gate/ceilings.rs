@@ -12,7 +12,7 @@ use crate::foreign::{discard, wake};
 use crate::gate::lock::Global;
 use crate::gate::shared::{Shared, hint};
 use crate::gate::state::GateState;
-use crate::identity::Identity;
+use crate::identity::{Cause, Identity};
 
 /// All ceilings of a bulkhead, in the order in which they were made.
 #[derive(Default)]
@@ -30,6 +30,8 @@ pub(crate) struct Entry {
     pub(crate) bound: Option<Bound>,
     /// How long calls that find no unit wait for it to be raised.
     pub(crate) fetch: Duration,
+    /// Why it binds, for rejections.
+    pub(crate) cause: Option<Cause>,
     /// The load that other ceilings have looked at since this one has.
     seen: Load,
     /// The waker of the latest look, for the end of the bulkhead.
@@ -53,16 +55,17 @@ impl Ceilings {
             by,
             bound: None,
             fetch: Duration::ZERO,
+            cause: None,
             seen: Load::default(),
             waker: None,
         });
         self.made
     }
 
-    /// Removes a ceiling. Returns its waker, which must be dropped outside the lock.
-    fn remove(&mut self, id: u64) -> Option<Waker> {
+    /// Removes a ceiling, and returns it: its waker and its cause must be dropped outside the lock.
+    fn remove(&mut self, id: u64) -> Option<Entry> {
         let place = self.all.iter().position(|entry| entry.id == id)?;
-        self.all.remove(place).waker
+        Some(self.all.remove(place))
     }
 
     /// Notes the load since any ceiling looked last.
@@ -108,6 +111,12 @@ impl Ceilings {
         (wait, firm.map(|(units, _)| units).min().unwrap_or(usize::MAX))
     }
 
+    /// Returns why the least ceiling binds, if it has a cause.
+    fn cause(&self) -> Option<&Cause> {
+        let bounds = self.all.iter().filter_map(|entry| Some((entry.bound?.units, &entry.cause)));
+        bounds.min_by_key(|(units, _)| *units)?.1.as_ref()
+    }
+
     fn list(&self) -> Vec<Restriction> {
         let one = |(by, bound): (_, Bound)| {
             let alone = if bound.or_one_call { usize::MAX } else { bound.units };
@@ -125,6 +134,7 @@ impl Drop for GateState {
             // Each apart: to drop it may panic.
             discard(self.gate.unwatch_events(entry.id));
             wake(entry.waker.take());
+            discard(entry.cause.take());
         }
     }
 }
@@ -135,10 +145,16 @@ impl GateState {
         self.ceilings.as_deref().filter(|_| !self.gate.is_closed())
     }
 
-    /// Returns the identity in rejections by the gate, while it is restricted.
-    pub(crate) fn restricted_identity(&self) -> Option<&Arc<Identity>> {
+    /// Returns the identity in rejections by the gate, while it is restricted. One with a cause is
+    /// not kept: under the lock, a cause must not be dropped.
+    pub(crate) fn restricted_identity(&self) -> Option<Arc<Identity>> {
         let ceilings = self.ceilings()?;
-        self.gate.restriction().and(ceilings.identity.as_ref())
+        let restriction = self.gate.restriction()?;
+        let identity = ceilings.identity.as_ref()?;
+        Some(match ceilings.cause() {
+            Some(cause) => Arc::new(identity.under(restriction, Some(cause.clone()))),
+            None => Arc::clone(identity),
+        })
     }
 }
 
@@ -166,10 +182,14 @@ impl Shared {
     }
 
     pub(crate) fn remove_ceiling(&self, id: u64) {
-        let mut left = [None, None];
-        self.change_ceilings(|ceilings| left[0] = ceilings.remove(id));
-        left[1] = self.input(|state| state.gate.unwatch_events(id));
-        discard(left);
+        let mut entry = None;
+        self.change_ceilings(|ceilings| entry = ceilings.remove(id));
+        let waker = self.input(|state| state.gate.unwatch_events(id));
+        let Some(Entry { waker: end, cause, .. }) = entry else { return discard(waker) };
+        // Each apart: to drop it may panic.
+        discard(waker);
+        discard(end);
+        discard(cause);
     }
 
     /// Returns the load since this ceiling looked last. One waker is woken after the next of these
@@ -193,6 +213,7 @@ impl Shared {
             let (restriction, (wait, up_to)) = (ceilings.restriction(), ceilings.fetch());
             state.gate.let_fetch(wait, up_to);
             self.give_hint(hint::FETCH, !wait.is_zero());
+            self.give_hint(hint::CAUSE, ceilings.cause().is_some());
             self.restrict(state, restriction, now)
         })
     }
@@ -210,7 +231,7 @@ impl Shared {
         let capacity = state.gate.occupancy().capacity();
         self.fast.note(Noted::new(capacity, Controller::named(restriction.by)));
         if let Some(ceilings) = &mut state.ceilings {
-            ceilings.identity = Some(Arc::new(self.identity().under(restriction)));
+            ceilings.identity = Some(Arc::new(self.identity().under(restriction, None)));
         }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) mod hint {
     pub(in crate::gate) const TAKE_BACK: u8 = 4;
     /// It was a partition, and is none any more: no call enters it again.
     pub(crate) const GONE: u8 = 8;
+    /// The least ceiling has a cause, which rejections take under the lock.
+    pub(in crate::gate) const CAUSE: u8 = 16;
 }
 
 /// The state that all clones of a bulkhead share.
@@ -268,7 +270,16 @@ impl Shared {
     /// The rejection by a word that is restricted.
     #[inline]
     fn restricted(&self, refusal: Refusal) -> Rejection {
-        Rejection::restricted(Arc::clone(&self.identity), refusal, self.fast.noted())
+        let by = if self.has(hint::CAUSE) { self.caused_identity() } else { Arc::clone(&self.identity) };
+        Rejection::restricted(by, refusal, self.fast.noted())
+    }
+
+    /// The identity with the cause of the ceiling that binds, unless that was lifted meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn caused_identity(&self) -> Arc<Identity> {
+        let restricted = self.beside_the_word(|state| state.restricted_identity());
+        restricted.unwrap_or_else(|| Arc::clone(&self.identity))
     }
 
     /// Returns how many operations the runtime should count for a call that the word did not admit.
@@ -282,8 +293,8 @@ impl Shared {
     #[cold]
     #[inline(never)]
     pub(crate) fn rejected(&self, state: &GateState, rejection: bulklink_core::Rejection) -> Rejection {
-        let by = state.restricted_identity().unwrap_or(&self.identity);
-        Rejection::rejected(Arc::clone(by), rejection)
+        let by = state.restricted_identity().unwrap_or_else(|| Arc::clone(&self.identity));
+        Rejection::rejected(by, rejection)
     }
 
     #[cold]
