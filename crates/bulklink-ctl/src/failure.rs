@@ -36,8 +36,7 @@ impl Failure {
 
     /// The server at an address has no answer.
     pub(crate) fn store(address: &str, error: &StoreError) -> Self {
-        let is_refused = matches!(error, StoreError::Refused { .. } | StoreError::Full);
-        let kind = if is_refused { Kind::Refused } else { Kind::Unreachable };
+        let kind = if error.is_refusal() { Kind::Refused } else { Kind::Unreachable };
         Self::new(kind, format!("{address}: {}", explained(error)))
     }
 
@@ -73,23 +72,17 @@ impl fmt::Display for Failure {
 
 /// The text of an error, with its remedy or cause where the code is no word.
 pub(crate) fn explained(error: &StoreError) -> String {
-    match error {
-        StoreError::Refused { code } => {
-            meaning(code).map_or_else(|| error.to_string(), |text| format!("{error}, {text}"))
-        }
-        _ => error.to_string(),
-    }
+    error.code().and_then(meaning).map_or_else(|| error.to_string(), |text| format!("{error}, {text}"))
 }
 
 /// The remedy for a refusal, or its cause. Codes of Redis are words that describe it.
 fn meaning(code: &str) -> Option<&'static str> {
     Some(match code {
-        "28P01" | "28000" => "the user or the password is wrong",
         "3D000" => "there is no such database",
         "25006" => "the server is a standby, which cannot be written to",
         "3F000" | "42P01" => "tables are missing: `bulklink-ctl setup` creates them",
         "42703" => "the tables are of another version, or columns are missing",
-        "42501" => "a right is missing: an administrator gives it by `bulklink-ctl setup --grant`",
+        "42501" => "an administrator gives it by `bulklink-ctl setup --grant`",
         "42704" => "there is no such role",
         "55P03" => "another session has locked the row",
         "VERSION" => "the tables have another version than this program needs",
@@ -103,17 +96,17 @@ mod tests {
     use super::*;
 
     fn refused(code: &str) -> StoreError {
-        StoreError::Refused { code: code.into() }
+        StoreError::refused(code)
     }
 
     #[test]
     fn each_error_of_a_store_has_an_exit_code() {
         for (error, code) in [
-            (StoreError::Unreachable, 1),
-            (StoreError::TimedOut, 1),
-            (StoreError::Malformed, 1),
+            (StoreError::UNREACHABLE, 1),
+            (StoreError::TIMED_OUT, 1),
+            (StoreError::MALFORMED, 1),
             (refused("NOPERM"), 5),
-            (StoreError::Full, 5),
+            (StoreError::FULL, 5),
         ] {
             assert_eq!(Failure::store("host:1", &error).code(), code, "{error}");
         }
@@ -122,7 +115,7 @@ mod tests {
     #[test]
     fn a_refusal_says_what_to_do() {
         let text = |code| Failure::store("db:5432", &refused(code)).to_string();
-        assert_eq!(text("28P01"), "db:5432: the store refused the command: 28P01, the user or the password is wrong");
+        assert_eq!(text("28P01"), "db:5432: the store refuses the user or the password: 28P01");
         assert_eq!(text("XX000"), "db:5432: the store refused the command: XX000");
     }
 

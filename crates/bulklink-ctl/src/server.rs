@@ -99,7 +99,7 @@ pub(crate) async fn in_time<T>(
     time: Duration,
     future: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    tokio::time::timeout(time, future).await.unwrap_or(Err(StoreError::TimedOut))
+    tokio::time::timeout(time, future).await.unwrap_or(Err(StoreError::TIMED_OUT))
 }
 
 #[cfg(test)]

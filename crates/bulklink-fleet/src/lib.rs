@@ -34,6 +34,7 @@
 
 #[cfg(feature = "circuits")]
 pub mod circuits;
+mod error;
 mod fleet;
 mod id;
 mod memory;
@@ -44,7 +45,9 @@ pub mod share;
 mod signal;
 mod store;
 mod timers;
+mod trouble;
 
+pub use error::{StoreError, StoreErrorKind};
 pub use fleet::{
     BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, JoinError, LeaseLost, Outage, RandomError, ResizeError,
     ShareBuilder, ShareConfig, ShareStatus, ceiling,
@@ -55,7 +58,7 @@ pub use memory::MemoryChanges;
 pub use memory::{MemoryLink, MemoryStore};
 pub use name::{InvalidName, Name, Namespace};
 pub use number::{Epoch, RunId, ServerTime, Token, Version};
-pub use store::{LeaseStore, Link, Receiver, Server, Session, StoreError};
+pub use store::{LeaseStore, Link, Receiver, Server, Session};
 
 /// The page of the guide on the circuit breaker, with examples that are tested here: the last one
 /// shares its circuit.

@@ -33,8 +33,7 @@ impl Namespace {
 
     /// Checks the namespace of a builder, where it is required: so two environments on one store
     /// never share anything by accident.
-    #[doc(hidden)]
-    pub fn required(text: Option<&str>) -> Result<Self, InvalidArgument> {
+    pub(crate) fn required(text: Option<&str>) -> Result<Self, InvalidArgument> {
         let text = text.unwrap_or_default();
         Self::new(text).map_err(|error| error.of("namespace", text))
     }
@@ -86,8 +85,7 @@ impl Name {
     }
 
     /// Makes the name of the label that a builder was given.
-    #[doc(hidden)]
-    pub fn labelled(namespace: &Namespace, label: &str) -> Result<Self, InvalidArgument> {
+    pub(crate) fn labelled(namespace: &Namespace, label: &str) -> Result<Self, InvalidArgument> {
         Self::new(namespace, label).map_err(|error| error.of("label", label))
     }
 

@@ -4,10 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
-
 use crate::share::{self, LimitRefusal, Notice, Statement};
-use crate::{Name, Namespace, ProcessId, RunId, Version};
+use crate::{Name, Namespace, ProcessId, RunId, StoreError, Version};
 
 /// A server on which processes share limits.
 ///
@@ -32,8 +30,8 @@ pub trait LeaseStore: Send + Sync + 'static {
 
 /// One connection to a server.
 ///
-/// It ends at the first error other than [`StoreError::Refused`] and [`StoreError::Full`]. Notices
-/// may be late, doubled or lost.
+/// It ends at the first error that is no [refusal](StoreError::is_refusal). Notices may be late,
+/// doubled or lost.
 pub trait Link: Send + Sync + 'static {
     /// Subscribes to the notices about `name`, so that no later grant is missed. Returns what is
     /// known of the server that has the name.
@@ -91,28 +89,4 @@ pub trait Receiver: Send + Sync + 'static {
 
     /// The link has ended, and no notice will follow.
     fn ended(&self);
-}
-
-/// Why a store could not carry a command. It never contains credentials.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// There is no connection, or it ended before the answer.
-    #[error("the store is unreachable")]
-    Unreachable,
-    /// The answer did not come in time.
-    #[error("the store did not answer in time")]
-    TimedOut,
-    /// The server refused the command, which has had no effect.
-    #[error("the store refused the command: {code}")]
-    Refused {
-        /// The server's code of the error, such as `NOPERM`.
-        code: Box<str>,
-    },
-    /// The server has no memory for the command, which has had no effect.
-    #[error("the store is full")]
-    Full,
-    /// The answer has an unknown form. The command may have had an effect.
-    #[error("the store's answer has an unknown form")]
-    Malformed,
 }

@@ -170,7 +170,7 @@ impl Server {
 
     /// Gives up after the time that connecting may take.
     pub(crate) async fn in_time<T>(&self, future: impl Future<Output = T>) -> Result<T, StoreError> {
-        timeout(self.timeout, future).await.map_err(|_| StoreError::TimedOut)
+        timeout(self.timeout, future).await.map_err(|_| StoreError::TIMED_OUT)
     }
 
     /// Returns where the server is, without credentials.

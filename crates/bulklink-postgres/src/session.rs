@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -62,11 +63,14 @@ pub(crate) async fn begin<R: Rows>(
 
 /// A task that drives a connection. It ends with this.
 #[derive(Debug)]
-pub(crate) struct Task(JoinHandle<()>);
+pub(crate) struct Task {
+    handle: JoinHandle<()>,
+    end: Arc<OnceLock<StoreError>>,
+}
 
 impl Drop for Task {
     fn drop(&mut self) {
-        self.0.abort();
+        self.handle.abort();
     }
 }
 
@@ -75,29 +79,40 @@ impl Task {
     pub(crate) fn spawn(
         mut wire: Wire,
         mut hear: impl FnMut(&str) + Send + 'static,
-        work: impl Future<Output = ()> + Send + 'static,
+        work: impl Future<Output = StoreError> + Send + 'static,
     ) -> Self {
-        Task(tokio::spawn(async move {
+        let end = Arc::<OnceLock<_>>::default();
+        let ended = Arc::clone(&end);
+        let handle = tokio::spawn(async move {
             // In one task, so that the news of the connection and of the commands have one order.
             let listen = poll_fn(|context| {
                 loop {
                     match wire.poll_message(context) {
                         Poll::Ready(Some(Ok(AsyncMessage::Notification(message)))) => hear(message.payload()),
                         Poll::Ready(Some(Ok(_))) => {}
-                        Poll::Ready(Some(Err(_)) | None) => return Poll::Ready(()),
+                        Poll::Ready(Some(Err(error))) => return Poll::Ready(of_statement(error)),
+                        Poll::Ready(None) => return Poll::Ready(StoreError::UNREACHABLE),
                         Poll::Pending => return Poll::Pending,
                     }
                 }
             });
-            select(listen, pin!(work)).await;
-        }))
+            let error = select(listen, pin!(work)).await.factor_first().0;
+            // Before the commands are dropped, which look for it.
+            ended.get_or_init(|| error);
+        });
+        Task { handle, end }
+    }
+
+    /// Returns why the connection has ended.
+    pub(crate) fn ended(&self) -> StoreError {
+        self.end.get().cloned().unwrap_or(StoreError::UNREACHABLE)
     }
 }
 
 /// A connection that runs commands on the rows of a part. It ends with this.
 pub(crate) struct Session<R: Rows> {
     jobs: mpsc::UnboundedSender<Job<R>>,
-    _task: Task,
+    task: Task,
 }
 
 impl<R: Rows> Session<R> {
@@ -112,7 +127,7 @@ impl<R: Rows> Session<R> {
     ) -> Self {
         let (jobs, queue) = mpsc::unbounded_channel();
         let worker = Worker { client, statements, jobs: queue, rows, limit };
-        Session { jobs, _task: Task::spawn(wire, hear, worker.run()) }
+        Session { jobs, task: Task::spawn(wire, hear, worker.run()) }
     }
 
     /// Returns whether it has ended.
@@ -121,11 +136,16 @@ impl<R: Rows> Session<R> {
         self.jobs.is_closed()
     }
 
+    /// Returns why it has ended.
+    pub(crate) fn ended(&self) -> StoreError {
+        self.task.ended()
+    }
+
     /// Runs a command. It may take effect after the future was dropped.
     pub(crate) async fn run(&self, name: &Name, command: R::Command) -> Result<R::Answer, StoreError> {
         let (answer, answered) = oneshot::channel();
         let job = Job { name: name.clone(), command, answer };
-        self.jobs.send(job).map_err(|_| StoreError::Unreachable)?;
-        answered.await.unwrap_or(Err(StoreError::Unreachable))
+        self.jobs.send(job).map_err(|_| self.ended())?;
+        answered.await.unwrap_or_else(|_| Err(self.ended()))
     }
 }

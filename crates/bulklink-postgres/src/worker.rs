@@ -5,9 +5,10 @@
 //! names: so a name that another session has locked is waited for once.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink_fleet::{Name, ServerTime, StoreError};
+use bulklink_fleet::{Name, ServerTime, StoreError, StoreErrorKind};
 use futures_util::future::{join, try_join_all};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -92,8 +93,8 @@ pub(crate) struct Job<R: Rows> {
     pub(crate) answer: oneshot::Sender<Result<R::Answer, StoreError>>,
 }
 
-/// The connection is of no more use.
-pub(crate) struct End;
+/// The connection is of no more use, for this reason.
+pub(crate) struct End(StoreError);
 
 /// The result of a transaction.
 enum Tried<R: Rows> {
@@ -159,12 +160,12 @@ pub(crate) struct Worker<R: Rows> {
 }
 
 impl<R: Rows> Worker<R> {
-    /// Runs commands until the connection ends, or until no more can come.
-    pub(crate) async fn run(mut self) {
+    /// Runs commands until the connection ends, or until no more can come. Returns why.
+    pub(crate) async fn run(mut self) -> StoreError {
         let mut waiting = VecDeque::<Job<R>>::new();
         loop {
             if waiting.is_empty() {
-                let Some(job) = self.jobs.recv().await else { return };
+                let Some(job) = self.jobs.recv().await else { return StoreError::UNREACHABLE };
                 waiting.push_back(job);
             }
             while let Ok(job) = self.jobs.try_recv() {
@@ -178,7 +179,12 @@ impl<R: Rows> Worker<R> {
                 if job.name == name && batch.len() < BATCH { batch.push(job) } else { others.push_back(job) }
             }
             waiting = others;
-            let Ok(Ok(refusal)) = timeout(self.limit, self.serve(batch)).await else { return };
+            let refusal = match timeout(self.limit, self.serve(batch)).await {
+                Ok(Ok(refusal)) => refusal,
+                Ok(Err(End(error))) => return error,
+                // Its command has given up before, and others have not been tried.
+                Err(_) => return StoreError::UNREACHABLE,
+            };
             if refusal == Some(refused("55P03")) {
                 // Another session has the row: those that came meanwhile have waited for it too.
                 while let Ok(job) = self.jobs.try_recv() {
@@ -201,7 +207,7 @@ impl<R: Rows> Worker<R> {
             match tried {
                 Tried::Done(done) => {
                     if !self.rows.committed(&batch[0].name, done.told) {
-                        return Err(End);
+                        return Err(End(StoreError::UNREACHABLE));
                     }
                     for (job, answer) in batch.into_iter().zip(done.answers) {
                         // A call that was dropped wants no answer.
@@ -212,7 +218,7 @@ impl<R: Rows> Worker<R> {
                 Tried::Again(keys) => dead.extend(keys),
                 Tried::Refused(error) => {
                     refuse(batch, &error);
-                    return if R::ends(&error) { Err(End) } else { Ok(Some(error)) };
+                    return if R::ends(&error) { Err(End(ended(error))) } else { Ok(Some(error)) };
                 }
             }
         }
@@ -250,7 +256,7 @@ impl<R: Rows> Worker<R> {
             Ok((done, Some(text))) => self.write(name, found.get::<_, Option<&str>>(0).is_none(), &text, done).await,
             Ok((done, None)) => {
                 // The row stays as it is.
-                client.batch_execute("COMMIT").await.map_err(|_| End)?;
+                client.batch_execute("COMMIT").await.map_err(|error| End(ended(error)))?;
                 Ok(Tried::Done(done))
             }
             Err(error) => self.give_up(error).await,
@@ -303,17 +309,20 @@ impl<R: Rows> Worker<R> {
     }
 
     async fn give_up(&self, error: StoreError) -> Result<Tried<R>, End> {
-        self.client.batch_execute("ROLLBACK").await.map_err(|_| End)?;
+        self.client.batch_execute("ROLLBACK").await.map_err(|error| End(ended(error)))?;
         Ok(Tried::Refused(error))
     }
 }
 
 /// The error of a server that goes on with the connection.
 fn alive(error: Error) -> Result<StoreError, End> {
-    match of_statement(error) {
-        StoreError::Unreachable => Err(End),
-        error => Ok(error),
-    }
+    let error = of_statement(error);
+    if error.kind() == StoreErrorKind::Unreachable { Err(End(error)) } else { Ok(error) }
+}
+
+/// The error of the commands that a connection without use has not answered.
+fn ended(cause: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+    StoreError::UNREACHABLE.with_source(Arc::new(cause))
 }
 
 fn refuse<R: Rows>(batch: Vec<Job<R>>, error: &StoreError) {

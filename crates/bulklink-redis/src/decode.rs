@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::str::from_utf8;
 use std::time::Duration;
 
-use bulklink_fleet::StoreError::{self, Malformed};
 use bulklink_fleet::share::{
     Answer, Declaration, Grant, LimitRefusal, Notice, Refusal, Reply, Statement, Terms, Texts,
 };
-use bulklink_fleet::{ProcessId, ServerTime, Version};
+use bulklink_fleet::{ProcessId, ServerTime, StoreError, Version};
 use redis::Value;
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -18,7 +17,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 ///
 /// # Errors
 ///
-/// [`StoreError::Malformed`] if it is no reply to a statement.
+/// [`StoreError::MALFORMED`] if it is no reply to a statement.
 pub fn reply(statement: &Statement, reply: &Value) -> Result<Answer> {
     let fields = Fields::of(reply)?;
     match (fields.number(0)?, fields.0.len()) {
@@ -33,10 +32,10 @@ pub fn reply(statement: &Statement, reply: &Value) -> Result<Answer> {
             };
             let config = statement.declaration.config;
             let fleets = Declaration { config, limit: fields.units(2)?, terms };
-            let declarer = text(fields.at(1)?)?.parse().map_err(|_| Malformed)?;
-            return Refusal::between(statement, declarer, &fleets).map(Err).ok_or(Malformed);
+            let declarer = text(fields.at(1)?)?.parse().map_err(|_| StoreError::MALFORMED)?;
+            return Refusal::between(statement, declarer, &fleets).map(Err).ok_or(StoreError::MALFORMED);
         }
-        _ => return Err(Malformed),
+        _ => return Err(StoreError::MALFORMED),
     }
     let grant = Grant {
         process: statement.process,
@@ -64,14 +63,14 @@ pub fn reply(statement: &Statement, reply: &Value) -> Result<Answer> {
 ///
 /// # Errors
 ///
-/// [`StoreError::Malformed`] if it is no such reply.
+/// [`StoreError::MALFORMED`] if it is no such reply.
 pub fn resized(reply: &Value) -> Result<std::result::Result<Version, LimitRefusal>> {
     let fields = Fields::of(reply)?;
     Ok(match (fields.number(0)?, fields.0.len()) {
         (1, 2) => Ok(fields.number(1)?.into()),
         (0, 1) => Err(LimitRefusal::Absent),
         (7, 3) => Err(LimitRefusal::Version { limit: fields.units(1)?, current: fields.number(2)?.into() }),
-        _ => return Err(Malformed),
+        _ => return Err(StoreError::MALFORMED),
     })
 }
 
@@ -79,7 +78,7 @@ pub fn resized(reply: &Value) -> Result<std::result::Result<Version, LimitRefusa
 ///
 /// # Errors
 ///
-/// [`StoreError::Malformed`] if it is no such reply, or the state is malformed.
+/// [`StoreError::MALFORMED`] if it is no such reply, or the state is malformed.
 pub fn state(reply: &Value) -> Result<(ServerTime, Option<Texts>)> {
     let fields = Fields::of(reply)?;
     let [settings, rows] = [1, 2].map(|at| Fields::of(fields.at(at)?)?.texts());
@@ -91,14 +90,14 @@ pub fn state(reply: &Value) -> Result<(ServerTime, Option<Texts>)> {
 ///
 /// # Errors
 ///
-/// [`StoreError::Malformed`] if it is no such notice.
+/// [`StoreError::MALFORMED`] if it is no such notice.
 pub fn notice(process: ProcessId, message: &[u8]) -> Result<Notice> {
     let text = from_utf8(message).ok();
-    text.and_then(|text| Notice::of_text(process, text)).ok_or(StoreError::Malformed)
+    text.and_then(|text| Notice::of_text(process, text)).ok_or(StoreError::MALFORMED)
 }
 
 fn units(number: u64) -> Result<u32> {
-    u32::try_from(number).map_err(|_| Malformed)
+    u32::try_from(number).map_err(|_| StoreError::MALFORMED)
 }
 
 /// The elements of an array.
@@ -106,16 +105,16 @@ struct Fields<'a>(&'a [Value]);
 
 impl<'a> Fields<'a> {
     fn of(value: &'a Value) -> Result<Self> {
-        if let Value::Array(values) = value { Ok(Fields(values)) } else { Err(Malformed) }
+        if let Value::Array(values) = value { Ok(Fields(values)) } else { Err(StoreError::MALFORMED) }
     }
 
     fn at(&self, at: usize) -> Result<&'a Value> {
-        self.0.get(at).ok_or(Malformed)
+        self.0.get(at).ok_or(StoreError::MALFORMED)
     }
 
     fn number(&self, at: usize) -> Result<u64> {
-        let Value::Int(number) = self.at(at)? else { return Err(Malformed) };
-        u64::try_from(*number).map_err(|_| Malformed)
+        let Value::Int(number) = self.at(at)? else { return Err(StoreError::MALFORMED) };
+        u64::try_from(*number).map_err(|_| StoreError::MALFORMED)
     }
 
     fn units(&self, at: usize) -> Result<u32> {
@@ -135,7 +134,7 @@ impl<'a> Fields<'a> {
     fn texts(&self) -> Result<BTreeMap<String, String>> {
         let pairs = self.0.chunks(2).map(|pair| match pair {
             [name, value] => Ok((text(name)?.to_owned(), text(value)?.to_owned())),
-            _ => Err(Malformed),
+            _ => Err(StoreError::MALFORMED),
         });
         pairs.collect()
     }
@@ -144,15 +143,15 @@ impl<'a> Fields<'a> {
         match self.number(at)? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(Malformed),
+            _ => Err(StoreError::MALFORMED),
         }
     }
 }
 
 fn text(value: &Value) -> Result<&str> {
     match value {
-        Value::BulkString(bytes) => from_utf8(bytes).map_err(|_| Malformed),
+        Value::BulkString(bytes) => from_utf8(bytes).map_err(|_| StoreError::MALFORMED),
         Value::SimpleString(text) => Ok(text),
-        _ => Err(Malformed),
+        _ => Err(StoreError::MALFORMED),
     }
 }

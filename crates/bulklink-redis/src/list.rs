@@ -51,7 +51,7 @@ async fn primaries(node: &Node, timeout: Duration) -> Result<Option<BTreeSet<(St
         // This instance has cluster support disabled.
         Value::ServerError(error) if error.code() == "ERR" => return Ok(None),
         Value::ServerError(error) => return Err(of_server(&error)),
-        _ => return Err(StoreError::Malformed),
+        _ => return Err(StoreError::MALFORMED),
     };
     let primary = |range: &Value| {
         let Value::Array(range) = range else { return None };
@@ -60,7 +60,7 @@ async fn primaries(node: &Node, timeout: Duration) -> Result<Option<BTreeSet<(St
         Some((text_of(host).unwrap_or_default().to_owned(), u16::try_from(*port).ok()?))
     };
     let primaries: Option<_> = ranges.iter().map(primary).collect();
-    primaries.map(Some).ok_or(StoreError::Malformed)
+    primaries.map(Some).ok_or(StoreError::MALFORMED)
 }
 
 async fn scan(
@@ -76,12 +76,12 @@ async fn scan(
         let reply = match ask(node, timeout, &["SCAN", &cursor, "MATCH", pattern, "COUNT", &step]).await? {
             Value::Array(reply) => reply,
             Value::ServerError(error) => return Err(of_server(&error)),
-            _ => return Err(StoreError::Malformed),
+            _ => return Err(StoreError::MALFORMED),
         };
-        let [next, Value::Array(keys)] = &reply[..] else { return Err(StoreError::Malformed) };
+        let [next, Value::Array(keys)] = &reply[..] else { return Err(StoreError::MALFORMED) };
         // Keys of another form are not ours.
         names.extend(keys.iter().filter_map(text_of).filter_map(|key| name(key, end)));
-        text_of(next).ok_or(StoreError::Malformed)?.clone_into(&mut cursor);
+        text_of(next).ok_or(StoreError::MALFORMED)?.clone_into(&mut cursor);
         if cursor == "0" {
             return Ok(());
         }
@@ -95,7 +95,7 @@ fn name(key: &str, end: &str) -> Option<Name> {
 async fn ask(node: &Node, timeout: Duration, words: &[&str]) -> Result<Value, StoreError> {
     let mut pipeline = Pipeline::new();
     pipeline.cmd(words[0]).arg(&words[1..]);
-    node.send_all(&pipeline, Some(timeout)).await?.pop().ok_or(StoreError::Malformed)
+    node.send_all(&pipeline, Some(timeout)).await?.pop().ok_or(StoreError::MALFORMED)
 }
 
 #[cfg(test)]

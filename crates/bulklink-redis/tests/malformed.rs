@@ -108,7 +108,7 @@ fn each_reply_of_a_script_is_understood() {
     assert_eq!(of(&[0]), Ok(Err(LimitRefusal::Absent)));
     assert_eq!(of(&[7, 10, 2]), Ok(Err(LimitRefusal::Version { current: 2.into(), limit: 10 })));
     for bad in [&[][..], &[1], &[1, -3], &[1, 3, 4], &[0, 0], &[7, 10], &[7, 1 << 40, 2], &[2, 2]] {
-        assert_eq!(of(bad), Err(StoreError::Malformed), "{bad:?}");
+        assert_eq!(of(bad), Err(StoreError::MALFORMED), "{bad:?}");
     }
 }
 
@@ -117,15 +117,15 @@ fn a_reply_that_is_shorter_or_longer_is_malformed() {
     for (values, answer) in replies() {
         for length in 0..values.len() {
             let cut = Value::Array(values[..length].to_vec());
-            assert_eq!(reply(&statement(), &cut), Err(StoreError::Malformed), "{answer:?} of {length}");
+            assert_eq!(reply(&statement(), &cut), Err(StoreError::MALFORMED), "{answer:?} of {length}");
         }
         let longer = Value::Array([values, numbers(&[0])].concat());
-        assert_eq!(reply(&statement(), &longer), Err(StoreError::Malformed), "{answer:?}");
+        assert_eq!(reply(&statement(), &longer), Err(StoreError::MALFORMED), "{answer:?}");
     }
     // The values of the fleet are those of the process.
     let (mut values, _) = replies().pop().unwrap();
     values[4] = Value::Int(3_000_000);
-    assert_eq!(reply(&statement(), &Value::Array(values)), Err(StoreError::Malformed));
+    assert_eq!(reply(&statement(), &Value::Array(values)), Err(StoreError::MALFORMED));
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn notices_are_understood() {
     assert_eq!(notice(process, b"s 7 61 5 3000000 62 50 4"), Ok(Notice::Granted(leveled)));
     assert_eq!(notice(process, b"t 4"), Ok(Notice::Tight(4.into())));
     for bad in ["", "s", "t", "t -1", "t 4 5", "t 4294967296", "s 7 61 5 3000000 62 50", "s 7 61 -5 3000000 62 50 4"] {
-        assert_eq!(notice(process, bad.as_bytes()), Err(StoreError::Malformed), "{bad}");
+        assert_eq!(notice(process, bad.as_bytes()), Err(StoreError::MALFORMED), "{bad}");
     }
 }
 

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::missing_panics_doc, reason = "tests panic")]
 
+pub mod causes;
 pub mod fleets;
 pub mod links;
 mod process;

@@ -158,9 +158,9 @@ async fn assert_ended(process: &Process<impl Link>) {
     assert_eq!(process.ears.told().last(), Some(&Told::Ended));
     for _ in 0..3 {
         let name = name("after");
-        assert_eq!(process.link.listen(&name).await, Err(StoreError::Unreachable));
-        assert_eq!(process.state(&name, 0, 1).await, Err(StoreError::Unreachable));
-        assert_eq!(process.link.look(&name).await, Err(StoreError::Unreachable));
+        assert_eq!(process.link.listen(&name).await, Err(StoreError::UNREACHABLE));
+        assert_eq!(process.state(&name, 0, 1).await, Err(StoreError::UNREACHABLE));
+        assert_eq!(process.link.look(&name).await, Err(StoreError::UNREACHABLE));
     }
     assert_eq!(process.ears.ends(), 1);
 }
@@ -178,7 +178,7 @@ pub async fn a_cut_connection_ends_what_is_on_the_way(site: impl Site) {
     }
     proxy.cut();
     for answer in join_all(calls).await {
-        assert_eq!(answer, Err(StoreError::Unreachable));
+        assert_eq!(answer, Err(StoreError::UNREACHABLE));
     }
     assert_ended(&process).await;
     proxy.heal();
@@ -193,7 +193,7 @@ pub async fn a_lost_reply_is_an_end_and_the_command_may_have_happened(site: impl
     let name = name("lost");
     process.join(&name, 0).await.unwrap();
     proxy.drop_replies(1);
-    assert_eq!(process.state(&name, 0, 4).await, Err(StoreError::Unreachable));
+    assert_eq!(process.state(&name, 0, 4).await, Err(StoreError::UNREACHABLE));
     assert_ended(&process).await;
     let next = Process::on(&site.through(&proxy), 1).await;
     let granted = next.look(&name).await.granted;
@@ -273,7 +273,7 @@ pub async fn a_server_that_is_gone_is_unreachable(mut site: impl Site) {
     let proxy = Proxy::to(site.socket());
     site.kill();
     for store in [site.store(), site.through(&proxy)] {
-        assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::Unreachable));
+        assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::UNREACHABLE));
     }
 }
 

@@ -37,7 +37,7 @@ impl<S: LeaseStore> Client<S> {
             let looked = self.look(&name).await;
             // A share that cannot be read does not hide the others.
             match looked {
-                Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => return Err(self.failure(&error)),
+                Err(error) if !error.is_refusal() && error != StoreError::MALFORMED => return Err(self.failure(&error)),
                 looked => shares.extend(Row::of(&name, looked)),
             }
         }
@@ -75,7 +75,7 @@ impl<S: LeaseStore> Client<S> {
     async fn look(&mut self, name: &Name) -> Result<Option<Status>, StoreError> {
         let timeout = self.timeout;
         let looked = in_time(timeout, self.link().await?.look(name)).await;
-        if !matches!(looked, Ok(_) | Err(StoreError::Refused { .. } | StoreError::Full)) {
+        if looked.as_ref().is_err_and(|error| !error.is_refusal()) {
             self.link = None;
         }
         looked
@@ -85,7 +85,7 @@ impl<S: LeaseStore> Client<S> {
         if self.link.is_none() {
             self.link = Some(link(&self.store, self.timeout).await?);
         }
-        self.link.as_ref().ok_or(StoreError::Unreachable)
+        self.link.as_ref().ok_or(StoreError::UNREACHABLE)
     }
 }
 

@@ -81,7 +81,7 @@ fn a_password_comes_from_the_environment_or_a_file_and_is_never_shown() {
     for (url, variables) in [(&url, &wrong[..]), (&in_url, &[])] {
         let (code, error) = with(url, &["list"], variables).failure();
         assert_eq!(code, 5, "{error}");
-        assert!(error.ends_with(": the store refused the command: WRONGPASS"), "{error}");
+        assert!(error.ends_with(": the store refuses the user or the password: WRONGPASS"), "{error}");
     }
     fs::write(file, "\n").unwrap();
     assert_eq!(with(&url, &["list", "--password-file", file], &good).failure().0, 2);

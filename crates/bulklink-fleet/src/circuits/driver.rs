@@ -17,7 +17,8 @@ use super::signal::{Keep, Left, Needs};
 use super::{Changes, CircuitStore, Operation, Options};
 use crate::pause::Pauses;
 use crate::timers::Timers;
-use crate::{Name, Namespace, StoreError};
+use crate::trouble::Trouble;
+use crate::{Name, Namespace, StoreError, StoreErrorKind};
 
 /// The breakers by their numbers.
 type Members = BTreeMap<u64, WeakSeat>;
@@ -68,7 +69,7 @@ struct Abandon<'a>(&'a Seat);
 
 impl Drop for Abandon<'_> {
     fn drop(&mut self) {
-        self.0.answered(Err(StoreError::Unreachable));
+        self.0.answered(Err(StoreError::UNREACHABLE));
     }
 }
 
@@ -77,15 +78,15 @@ struct Driving<S: CircuitStore>(Arc<Hub<S>>);
 
 impl<S: CircuitStore> Drop for Driving<S> {
     fn drop(&mut self) {
-        self.0.lose_all(&StoreError::Unreachable);
+        self.0.lose_all(&StoreError::UNREACHABLE);
     }
 }
 
 impl<S: CircuitStore> Hub<S> {
     /// Runs until nothing needs the task any more.
-    pub(super) async fn run<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>) {
+    pub(super) async fn run<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>, trouble: Trouble) {
         let driving = Driving(Arc::clone(&self));
-        let task = pin!(self.drive(runtime, keep));
+        let task = pin!(self.drive(runtime, keep, trouble));
         // Dropped before the task, so its answers find the circuits without a store.
         let _driving = driving;
         task.await;
@@ -120,14 +121,16 @@ impl<S: CircuitStore> Hub<S> {
     }
 
     /// Connects again and again, until nothing needs the task any more.
-    async fn drive<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>) {
+    async fn drive<R: Runtime<Sleep: Send>>(self: Arc<Self>, runtime: R, keep: Weak<Keep>, mut trouble: Trouble) {
         // The breaker after the last one that had its turn. The next connection goes on there: the
         // first ones may be those that get no answer.
         let mut turn = 0;
         let mut pauses = Pauses::up_to(self.options.retry);
         while keep.strong_count() > 0 {
             let mut commands = Commands::new();
-            let Err(error) = self.serve(&runtime, &keep, &mut commands, &mut turn, &mut pauses).await else { return };
+            let served = self.serve(&runtime, &keep, &mut commands, (&mut turn, &mut pauses, &mut trouble)).await;
+            let Err(error) = served else { return };
+            trouble.lost(&error);
             self.lose_all(&error);
             // Not dropped: each gives back its outcomes.
             while commands.next().await.is_some() {}
@@ -156,8 +159,7 @@ impl<S: CircuitStore> Hub<S> {
         runtime: &'a R,
         keep: &Weak<Keep>,
         commands: &mut Commands<'a>,
-        turn: &mut u64,
-        pauses: &mut Pauses,
+        (turn, pauses, trouble): (&mut u64, &mut Pauses, &mut Trouble),
     ) -> Result<(), StoreError> {
         let mut changes = self.within(runtime, self.store.changes(&self.namespace)).await?;
         let mut state = Connection::default();
@@ -197,7 +199,7 @@ impl<S: CircuitStore> Hub<S> {
             })
             .await;
             for done in done {
-                self.end(&mut state, done)?;
+                self.end(&mut state, trouble, done)?;
             }
             if state.answers > 0 {
                 pauses.reset();
@@ -248,13 +250,23 @@ impl<S: CircuitStore> Hub<S> {
     }
 
     /// Takes note of a command that has ended. Returns the error that ends the connection.
-    fn end(&self, state: &mut Connection, done: Done) -> Result<(), StoreError> {
-        match (done.result, done.id) {
+    fn end(&self, state: &mut Connection, trouble: &mut Trouble, done: Done) -> Result<(), StoreError> {
+        trouble.retain(|id| self.seat(id).is_some());
+        // A refusal only puts off its circuit.
+        let (result, refusal) = match done.result {
+            Err(error) if !ends(&error) => (Ok(()), Some(error)),
+            result => (result, None),
+        };
+        if result.is_ok() {
+            trouble.note(done.id.unwrap_or(DROPPED), refusal.filter(|_| done.id.is_some()));
+        }
+        match (result, done.id) {
             (Ok(()), _) => (state.answers, state.silent) = (state.answers + 1, None),
             // Perhaps the row is locked, and the others are not.
-            (Err(StoreError::TimedOut), _) if done.sent_after != state.answers => {}
-            (Err(StoreError::TimedOut), None) if state.silent.is_none() => state.silent = Some(DROPPED),
-            (Err(StoreError::TimedOut), Some(id)) if !self.is_silent(state.silent, id) => state.silent = Some(id),
+            (Err(error), _) if error.kind() != StoreErrorKind::TimedOut => return Err(error),
+            (Err(_), _) if done.sent_after != state.answers => {}
+            (Err(_), None) if state.silent.is_none() => state.silent = Some(DROPPED),
+            (Err(_), Some(id)) if !self.is_silent(state.silent, id) => state.silent = Some(id),
             (Err(error), _) => return Err(error),
         }
         state.ready.extend(done.id);
@@ -269,7 +281,10 @@ impl<S: CircuitStore> Hub<S> {
     /// Sends the last commands of a breaker that was dropped.
     async fn deliver<R: Runtime<Sleep: Send>>(&self, runtime: &R, left: Left) -> Result<(), StoreError> {
         for work in left.work {
-            ending(&self.carry(runtime, &left.name, &left.settings, work).await)?;
+            match self.carry(runtime, &left.name, &left.settings, work).await {
+                Err(error) if ends(&error) => return Err(error),
+                _refused_or_done => {}
+            }
         }
         Ok(())
     }
@@ -278,7 +293,7 @@ impl<S: CircuitStore> Hub<S> {
     async fn perform<R: Runtime<Sleep: Send>>(&self, runtime: &R, seat: &Seat, work: Work) -> Result<(), StoreError> {
         let _abandon = Abandon(seat);
         let result = self.carry(runtime, seat.name(), &seat.breaker.settings(), work).await;
-        let ended = ending(&result);
+        let ended = result.as_ref().map(drop).map_err(Clone::clone);
         seat.answered(result);
         ended
     }
@@ -297,7 +312,8 @@ impl<S: CircuitStore> Hub<S> {
             Work::Report(report) => Operation::Report(report),
             Work::Ask(_) => {
                 // No other process chooses this one, one forked from it neither.
-                let id = getrandom::u64().map_err(|error| StoreError::Refused { code: error.to_string().into() })?;
+                let id =
+                    getrandom::u64().map_err(|error| StoreError::refused("RANDOM").with_source(Arc::new(error)))?;
                 Operation::Admit(*probe.insert(ProbeId(id)))
             }
         };
@@ -317,15 +333,13 @@ impl<S: CircuitStore> Hub<S> {
         let sleep = runtime.sleep_until(runtime.now() + self.options.store_timeout);
         match select(pin!(answer), pin!(sleep)).await {
             Either::Left((answered, _)) => answered,
-            Either::Right(_) => Err(StoreError::TimedOut),
+            Either::Right(_) => Err(StoreError::TIMED_OUT),
         }
     }
 }
 
-/// The error that may end the connection. A refusal only puts off the circuit.
-fn ending<T>(result: &Result<T, StoreError>) -> Result<(), StoreError> {
-    match result {
-        Err(error @ (StoreError::Unreachable | StoreError::TimedOut)) => Err(error.clone()),
-        _refused_or_done => Ok(()),
-    }
+/// Whether an error may end the connection.
+fn ends(error: &StoreError) -> bool {
+    use StoreErrorKind::{TimedOut, Tls, Unreachable};
+    matches!(error.kind(), TimedOut | Tls | Unreachable)
 }

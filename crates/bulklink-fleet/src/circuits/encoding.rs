@@ -40,7 +40,7 @@ pub fn marks_text(marks: impl Iterator<Item = Mark>) -> String {
 ///
 /// # Errors
 ///
-/// [`StoreError::Malformed`] if it is no reply.
+/// [`StoreError::MALFORMED`] if it is no reply.
 pub fn reply(numbers: &[i64]) -> Result<Reply, StoreError> {
     let read = || {
         let [code, rest, differ, row @ ..] = numbers else { return None };
@@ -53,7 +53,7 @@ pub fn reply(numbers: &[i64]) -> Result<Reply, StoreError> {
         };
         Some(Reply { effect, row })
     };
-    read().ok_or(StoreError::Malformed)
+    read().ok_or(StoreError::MALFORMED)
 }
 
 /// The numbers of a row, as [`row`] reads them.

@@ -36,6 +36,8 @@ use self::signal::{Keep, Needs};
 pub use self::store::{
     Asked, Change, Changes, CircuitStore, Effect, Force, Forced, Operation, Refused, Reply, Report, Reported, Row,
 };
+use crate::fleet::build;
+use crate::trouble::Trouble;
 use crate::{Name, Namespace};
 
 /// How a process uses the store.
@@ -125,7 +127,7 @@ impl<S: CircuitStore> Circuits<S> {
     /// If a setting is impossible, or the label cannot be a name on the store. Several breakers may
     /// share one label: each is as one of another process.
     pub fn share<K>(&self, breaker: BreakerBuilder<K>) -> Result<Breaker<K>, ShareError> {
-        let name = Name::labelled(&self.hub.namespace, plumbing::label(&breaker)).map_err(ShareError::Name)?;
+        let name = Name::labelled(&self.hub.namespace, plumbing::label(&breaker)).map_err(ShareError::Invalid)?;
         let mut member = Weak::new();
         let breaker = plumbing::build(breaker, |id, settings, now| {
             let replica = Replica::new(settings, self.hub.options.pace, now);
@@ -133,7 +135,7 @@ impl<S: CircuitStore> Circuits<S> {
             member = Arc::downgrade(&peer);
             peer
         });
-        let breaker = breaker.map_err(ShareError::Setting)?;
+        let breaker = breaker.map_err(ShareError::Invalid)?;
         let id = plumbing::instance(&breaker);
         self.hub.lock().insert(id, WeakSeat { name, breaker: plumbing::downgrade(&breaker), member });
         self.hub.needs.signal.notify_of(id);
@@ -190,17 +192,19 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
     ///
     /// If the namespace is missing or invalid, a duration is zero, or the runtime refuses the task.
     pub fn build(self) -> Result<Circuits<S>, ShareError> {
-        let namespace = Namespace::required(self.namespace.as_deref()).map_err(ShareError::Name)?;
+        let namespace = Namespace::required(self.namespace.as_deref()).map_err(ShareError::Invalid)?;
         let Options { pace: Pace { flush, refresh }, store_timeout, retry } = self.options;
         for (name, time) in [("flush", flush), ("refresh", refresh), ("store_timeout", store_timeout), ("retry", retry)]
         {
-            plumbing::duration(name, time, Duration::from_nanos(1)).map_err(ShareError::Setting)?;
+            plumbing::duration(name, time, Duration::from_nanos(1)).map_err(ShareError::Invalid)?;
         }
         let needs = Arc::<Needs>::default();
         let keep = Arc::new(Keep(Arc::clone(&needs)));
         let (store, members) = (self.store, Mutex::default());
         let hub = Arc::new(Hub { store, namespace, options: self.options, needs, members });
-        let task = Arc::clone(&hub).run(self.runtime.clone(), Arc::downgrade(&keep));
+        let process = build::printable(&build::program()).into();
+        let trouble = Trouble::new("circuits", hub.namespace.clone(), process, None);
+        let task = Arc::clone(&hub).run(self.runtime.clone(), Arc::downgrade(&keep), trouble);
         self.runtime.spawn(task).map_err(ShareError::Refused)?;
         Ok(Circuits { hub, keep })
     }
@@ -208,15 +212,15 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
 
 /// The error of circuits that cannot be shared as they are declared.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(transparent)]
 #[non_exhaustive]
 pub enum ShareError {
-    /// The namespace is missing, or it or a label cannot be a name on the store.
-    Name(InvalidArgument),
-    /// A setting is impossible.
-    Setting(InvalidArgument),
+    /// A setting is impossible, the namespace is missing, or it or a label cannot be a name on the
+    /// store.
+    #[error("no circuit is shared")]
+    Invalid(#[source] InvalidArgument),
     /// The runtime refused the task that synchronizes.
-    Refused(SpawnError),
+    #[error("the task of the circuits was not run")]
+    Refused(#[source] SpawnError),
 }
 
 impl<S> Clone for Circuits<S> {

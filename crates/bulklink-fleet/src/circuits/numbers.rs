@@ -17,6 +17,8 @@
 use std::time::Duration;
 
 use bulklink_breaker::Settings;
+use std::sync::Arc;
+
 use bulklink_breaker::plumbing::{Span, Threshold};
 
 use crate::StoreError;
@@ -28,9 +30,9 @@ const NEVER: u64 = 1 << 53;
 ///
 /// # Errors
 ///
-/// [`StoreError::Refused`] if a setting is impossible.
+/// A [refusal](StoreError::is_refusal) with the code `SETTINGS` if one is impossible.
 pub fn text(settings: &Settings) -> Result<String, StoreError> {
-    settings.check().map_err(|_| StoreError::Refused { code: "SETTINGS".into() })?;
+    settings.check().map_err(|invalid| StoreError::refused("SETTINGS").with_source(Arc::new(invalid)))?;
     Ok(all(settings).map(|number| number.to_string()).join(" "))
 }
 

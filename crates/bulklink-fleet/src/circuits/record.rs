@@ -71,7 +71,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Refused`] if a setting is impossible. Then nothing has changed.
+    /// A [refusal](StoreError::is_refusal) if a setting is impossible. Then nothing has changed.
     pub fn apply(
         &mut self,
         now: Instant,
@@ -93,8 +93,8 @@ impl Record {
             return Ok(false);
         }
         // As they are read again later.
-        let settings = numbers::settings(&text).ok_or(StoreError::Malformed)?;
-        self.circuit.set_settings(settings).map_err(|_| StoreError::Malformed)?;
+        let settings = numbers::settings(&text).ok_or(StoreError::MALFORMED)?;
+        self.circuit.set_settings(settings).map_err(|_| StoreError::MALFORMED)?;
         let differ = !self.settings.is_empty();
         self.settings = text;
         if differ {

@@ -11,8 +11,8 @@ use crate::{Name, Namespace, StoreError};
 ///
 /// The clones of a store and its futures may be used from any task. A store connects when it is
 /// first used, and again when it is used after a connection has ended. It does not repeat an
-/// operation that failed: that may have had an effect, unless the error is [`StoreError::Refused`]
-/// or [`StoreError::Full`].
+/// operation that failed: that may have had an effect, unless the error is a
+/// [refusal](StoreError::is_refusal).
 ///
 /// A future that is dropped may leave its operation with or without effect.
 ///
@@ -145,7 +145,7 @@ impl Reply {
         let admission = match effect {
             Effect::Refused(retry_after) => Err(Refused { state: row.state, retry_after }),
             Effect::Done if row.state == State::Closed => Ok(pass),
-            Effect::Done => return Err(StoreError::Malformed),
+            Effect::Done => return Err(StoreError::MALFORMED),
             Effect::Probe => Ok(Pass::new(pass.generation, Some(id))),
         };
         Ok(Asked { admission, row })

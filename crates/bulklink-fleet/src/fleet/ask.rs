@@ -18,7 +18,7 @@ pub(super) enum Ask {
 /// A command that is dropped on its way may have had its effect.
 impl Drop for Ask {
     fn drop(&mut self) {
-        self.fail(StoreError::Unreachable);
+        self.fail(StoreError::UNREACHABLE);
     }
 }
 
@@ -26,7 +26,7 @@ impl Ask {
     /// Answers without the store, unless there is an answer.
     pub(super) fn fail(&self, error: StoreError) {
         match self {
-            Self::Resize { reply, .. } => reply.set(Err(ResizeError::Unavailable(error))),
+            Self::Resize { reply, .. } => reply.set(Err(ResizeError::Store(error))),
             Self::Look { reply } => reply.set(Err(error)),
         }
     }

@@ -8,15 +8,17 @@ use crate::ProcessId;
 
 /// Why there is no [`Fleet`](super::Fleet).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(transparent)]
 #[non_exhaustive]
 pub enum BuildError {
     /// A value is missing or out of its range.
+    #[error("a value of the fleet is invalid")]
     Invalid(#[from] InvalidArgument),
     /// The runtime refuses to run the fleet's task.
-    Spawn(SpawnError),
+    #[error("the task of the fleet was not run")]
+    Spawn(#[source] SpawnError),
     /// The process can have no identity.
-    Random(RandomError),
+    #[error("the process has no identity")]
+    Random(#[source] RandomError),
 }
 
 /// The operating system gives no random bits, so a process can have no identity.
@@ -35,14 +37,14 @@ pub(super) fn random_id(
 }
 
 /// Returns the name of the program and the number of the process.
-pub(super) fn program() -> String {
+pub(crate) fn program() -> String {
     let path = std::env::args_os().next().map(std::path::PathBuf::from).unwrap_or_default();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     format!("{name}-{}", std::process::id())
 }
 
 /// Replaces all but printable ASCII, and shortens the text.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let printable = |char: char| if char.is_ascii_graphic() { char } else { '_' };
     let text: String = text.trim().chars().take(100).map(printable).collect();
     if text.is_empty() { "-".to_owned() } else { text }
@@ -50,8 +52,6 @@ pub(super) fn printable(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error as _;
-
     use super::*;
 
     #[test]
@@ -68,9 +68,8 @@ mod tests {
     #[test]
     fn a_system_without_random_bits_is_an_error_with_its_cause() {
         let refused = random_id(|_| Err(getrandom::Error::UNSUPPORTED)).expect_err("there are none");
-        let error = BuildError::Random(refused);
-        assert_eq!(error.to_string(), "the operating system gives no random bits");
-        let cause = error.source().expect("it is kept").to_string();
-        assert_eq!(cause, getrandom::Error::UNSUPPORTED.to_string());
+        let texts = crate::error::texts(&BuildError::Random(refused));
+        let all = "the process has no identity: the operating system gives no random bits: ";
+        assert_eq!(texts, format!("{all}{}", getrandom::Error::UNSUPPORTED));
     }
 }

@@ -18,6 +18,7 @@ use super::seat::{Looked, Seat};
 use crate::pause::Pauses;
 use crate::share::{self, Notice};
 use crate::timers::Timers;
+use crate::trouble::Trouble;
 use crate::{LeaseStore, Link, Name, Receiver, RunId, Server, Session, StoreError};
 
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -76,6 +77,7 @@ enum Landing {
 /// Connects while there are shares, and serves them until the fleet is closed and the last one has
 /// ended.
 pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
+    trouble: Trouble,
     hub: Arc<Hub>,
     store: Arc<S>,
     runtime: R,
@@ -84,7 +86,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
 ) {
     let _guard = Abandon(Arc::clone(&hub));
     let mut pauses = Pauses::up_to(LONGEST_PAUSE);
-    let mut desk = Desk { hub, runtime, ready: BTreeSet::new(), timers: Timers::default(), sleep: None };
+    let mut desk = Desk { hub, trouble, runtime, ready: BTreeSet::new(), timers: Timers::default(), sleep: None };
     loop {
         // Without a share, there is no connection.
         poll_fn(|context| {
@@ -101,7 +103,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
         let receiver: Arc<dyn Receiver> = inbox.clone();
         let deadline = desk.runtime.now().saturating_add(patience);
         let connected = desk.attend::<S::Link, _>(deadline, store.connect(&session, receiver)).await;
-        let error = match connected.unwrap_or(Err(StoreError::TimedOut)) {
+        let error = match connected.unwrap_or(Err(StoreError::TIMED_OUT)) {
             Ok(link) => {
                 let mut wire = Wire::new(link, desk.runtime.now(), patience);
                 let error = desk.serve(&mut wire, &inbox.is_ended).await;
@@ -113,7 +115,12 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
             Err(error) => error,
         };
         inbox.is_ended.store(true, Ordering::Release);
-        for seat in desk.hub.set_away(Some(&error)) {
+        let seats = desk.hub.set_away(Some(&error));
+        // Otherwise, nothing needs the connection any more.
+        if !seats.is_empty() {
+            desk.trouble.lost(&error);
+        }
+        for seat in seats {
             seat.disconnected(desk.runtime.now(), &error);
             desk.ready.insert(seat.number);
         }
@@ -125,6 +132,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
 /// The state of the task from one connection to the next.
 struct Desk<R: Runtime> {
     hub: Arc<Hub>,
+    trouble: Trouble,
     runtime: R,
     /// The shares to look at.
     ready: BTreeSet<u64>,
@@ -151,6 +159,8 @@ struct Wire<L> {
     doubtful: BTreeSet<u64>,
     /// Names of which a share is over.
     over: HashSet<Name>,
+    /// The answers of the store to shares, and its refusals.
+    news: Vec<(u64, Option<StoreError>)>,
     /// It has listened for a share.
     has_listened: bool,
     /// The shares to look at.
@@ -200,13 +210,16 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
                     self.ready.insert(number);
                 }
                 self.visit(Some(&mut *wire), context);
+                for (number, news) in wire.news.drain(..) {
+                    self.trouble.note(number, news);
+                }
                 let now = self.runtime.now();
                 wire.unlisten_those_over(&self.hub, now, context);
                 if wire.error.is_none() && wire.silent_at().is_some_and(|due| due <= now) {
-                    wire.error = Some(StoreError::TimedOut);
+                    wire.error = Some(StoreError::TIMED_OUT);
                 }
                 if is_ended.load(Ordering::Acquire) || self.hub.has_seats() != Some(true) {
-                    wire.error.get_or_insert(StoreError::Unreachable);
+                    wire.error.get_or_insert(StoreError::UNREACHABLE);
                 }
                 if let Some(error) = wire.error.take() {
                     return Poll::Ready(error);
@@ -241,6 +254,10 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
             self.timers.set(number, next.into_iter().chain(retry).min());
             if is_over {
                 self.hub.remove(number);
+                self.trouble.forget(number);
+                if self.hub.has_seats() != Some(true) {
+                    self.trouble.rest();
+                }
                 self.timers.set(number, None);
             }
             let Some(wire) = wire else { continue };
@@ -293,6 +310,7 @@ impl<L: Link> Wire<L> {
             runs: HashSet::new(),
             doubtful: BTreeSet::new(),
             over: HashSet::new(),
+            news: vec![],
             has_listened: false,
             ready: BTreeSet::new(),
             made,
@@ -442,14 +460,16 @@ impl<L: Link> Wire<L> {
             Landing::Listened(_, Ok(server)) => {
                 self.put_off.remove(&number);
                 seat.connected(self.made, server);
+                // For others, the reply to their statement counts.
+                self.news.extend(seat.is_idle().then_some((number, None)));
                 None
             }
-            Landing::Replied(Ok(Ok(reply))) => {
-                seat.replied(now, &reply);
-                None
-            }
-            Landing::Replied(Ok(Err(refusal))) => {
-                seat.refused(refusal);
+            Landing::Replied(Ok(answer)) => {
+                match answer {
+                    Ok(reply) => seat.replied(now, &reply),
+                    Err(refusal) => seat.refused(refusal),
+                }
+                self.news.push((number, None));
                 None
             }
             Landing::Unlistened(_, result) => result.err(),
@@ -464,10 +484,11 @@ impl<L: Link> Wire<L> {
                 Some(error)
             }
         };
+        self.news.extend(error.clone().filter(StoreError::is_refusal).map(|error| (number, Some(error))));
         match error {
             None => self.has_answered = true,
             // A new connection would not change that: the next beat tries again.
-            Some(StoreError::Refused { .. } | StoreError::Full) => {}
+            Some(error) if error.is_refusal() => {}
             Some(error) => self.error = Some(error),
         }
     }

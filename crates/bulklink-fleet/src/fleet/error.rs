@@ -11,17 +11,17 @@ use crate::share::{LimitRefusal, Refusal};
 #[non_exhaustive]
 pub enum JoinError {
     /// A value is missing or invalid.
-    #[error(transparent)]
-    Invalid(InvalidArgument),
+    #[error("a value of the share is invalid")]
+    Invalid(#[source] InvalidArgument),
     /// The process shares another bulkhead of this name.
     #[error("this process shares another bulkhead of this name")]
     Taken,
     /// Other processes have declared other values.
-    #[error(transparent)]
-    Refused(Refusal),
-    /// The store has not answered in time, because of this, as far as is known.
-    #[error("{}", .0.as_ref().map_or_else(|| "the store has not answered".to_owned(), ToString::to_string))]
-    Unreached(Option<StoreError>),
+    #[error("the fleet refuses the values that this process declares")]
+    Refused(#[source] Refusal),
+    /// The store is out of reach, refuses, or has not answered in time.
+    #[error("this process has not got a share from the store")]
+    Store(#[source] StoreError),
     /// The bulkhead was dropped, or the fleet is closed, or its task is gone.
     #[error("the bulkhead or the fleet is closed")]
     Closed,
@@ -32,14 +32,15 @@ pub enum JoinError {
 #[non_exhaustive]
 pub enum ResizeError {
     /// The limit is zero or too large.
-    #[error(transparent)]
-    Invalid(InvalidArgument),
+    #[error("the new limit is invalid")]
+    Invalid(#[source] InvalidArgument),
     /// The limit is another than this process knew, or there is none.
-    #[error(transparent)]
-    Refused(LimitRefusal),
-    /// The store has not answered. The limit may have changed.
-    #[error(transparent)]
-    Unavailable(StoreError),
+    #[error("the limit was not changed")]
+    Refused(#[source] LimitRefusal),
+    /// The store has not answered, or refuses. If it is no [refusal](StoreError::is_refusal), the
+    /// limit may have changed.
+    #[error("the store has not confirmed the new limit")]
+    Store(#[source] StoreError),
 }
 
 /// A lease has ended while an operation ran.

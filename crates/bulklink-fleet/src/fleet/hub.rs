@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::JoinError;
 use super::seat::Seat;
-use super::state::Contact;
 use crate::signal::Signal;
 use crate::{Name, StoreError};
 
@@ -58,13 +57,13 @@ impl Hub {
     pub(super) fn add(
         &self,
         name: &Name,
-        make: impl FnOnce(u64, u64, Contact) -> Arc<Seat>,
+        make: impl FnOnce(u64, u64, Option<StoreError>) -> Arc<Seat>,
     ) -> Result<Arc<Seat>, JoinError> {
         // One that has ended, and of which the task does not know yet, is in the way of none. What
         // it still sends is older than the statements of the next one.
         let ended = self.of_name(name).filter(|seat| seat.has_ended());
         let ended = ended.as_ref().map(|seat| (seat, seat.seq()));
-        let (number, seq, contact) = {
+        let (number, seq, away) = {
             let mut seats = self.seats();
             if let Some((seat, seq)) = ended {
                 seats.seq = seats.seq.max(seq).saturating_add(1 << 20);
@@ -72,11 +71,10 @@ impl Hub {
             }
             seats.numbers += 1;
             seats.check(name)?;
-            let contact = if seats.away.is_some() { Contact::None(None) } else { Contact::Resting };
-            (seats.numbers, seats.seq, contact)
+            (seats.numbers, seats.seq, seats.away.clone())
         };
         // Not under the lock: it takes that of the bulkhead.
-        let seat = make(number, seq, contact);
+        let seat = make(number, seq, away);
         let checked = {
             let mut seats = self.seats();
             let checked = seats.check(name);
@@ -104,10 +102,6 @@ impl Hub {
         // A connection that no share needs any more is ended, too.
         seats.away = away.filter(|_| !seats.all.is_empty()).cloned();
         seats.all.values().cloned().collect()
-    }
-
-    pub(super) fn away(&self) -> Option<StoreError> {
-        self.seats().away.clone()
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Seat>> {

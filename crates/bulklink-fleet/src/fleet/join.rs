@@ -173,9 +173,9 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     ///
     /// # Errors
     ///
-    /// If a value is invalid, if this process shares a bulkhead of this name already, if the store
-    /// could not be reached, or if other processes have declared other values. Then the bulkhead is
-    /// as it was before.
+    /// If a value is invalid, if this process shares a bulkhead of this name already, if other
+    /// processes have declared other values, or if the store cannot be reached or refuses: then the
+    /// [source](std::error::Error::source) says why. The bulkhead is as it was before.
     ///
     /// # Cancel safety
     ///
@@ -220,10 +220,10 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         let machines = (Share::new(self.fleet.id, self.weight, declaration), Policy::new(self.tuning));
         let hub = &self.fleet.open.hub;
         let signal = Arc::clone(&hub.signal);
-        let seat = hub.add(&name, |number, seq, contact| {
+        let seat = hub.add(&name, |number, seq, away| {
             let machines = (machines.0.after(seq), machines.1);
             let ceiling = self.bulkhead.ceiling(ceiling::UNAVAILABLE);
-            Seat::new(number, name.clone(), ceiling, (self.outage, self.fetch), machines, contact, signal)
+            Seat::new(number, name.clone(), ceiling, (self.outage, self.fetch), machines, away, signal)
         })?;
         Ok(FleetShare { seat, runtime: self.fleet.runtime })
     }

@@ -1,6 +1,7 @@
 //! A share for each key of partitions.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use bulklink::runtime::{Clock, Runtime};
 use bulklink::{Ceiling, Handle, InvalidArgument, Partitions};
@@ -27,8 +28,9 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     ///
     /// If the options of a key are invalid, or its name is too long or has a share in this fleet
     /// already, its calls are rejected or expire, and [`ceiling::REFUSED`] is the name of its
-    /// ceiling; so also if `options` panics. [`share_of`](Fleet::share_of) has the state of a
-    /// key on the store, and [`error`](Fleet::error) why it cannot be reached.
+    /// ceiling, with the [`JoinError`] as its cause; so also if `options` panics.
+    /// [`share_of`](Fleet::share_of) has the state of a key on the store, and
+    /// [`error`](Fleet::error) why it cannot be reached.
     ///
     /// # Errors
     ///
@@ -65,12 +67,12 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
         }
         let (fleet, label) = (self.clone(), partitions.label().to_owned());
         let begin = move |key: &K, bulkhead: &Handle, held: Ceiling| {
-            let mut refused = Refused(Some(held), ceiling::REFUSED);
+            let mut refused = Refused { ceiling: Some(held), name: ceiling::REFUSED, why: None };
             let builder = fleet.share_as(bulkhead, fleet.name_of(&label, key));
             match options(key, builder).begin() {
-                Ok(_) => refused.0 = None,
-                Err(JoinError::Closed) => refused.1 = ceiling::LEFT,
-                Err(_) => {}
+                Ok(_) => refused.ceiling = None,
+                Err(JoinError::Closed) => refused.name = ceiling::LEFT,
+                Err(error) => refused.why = Some(error),
             }
         };
         partitions.control(ceiling::SHARE, begin).map_err(JoinError::Invalid)
@@ -97,12 +99,17 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
 }
 
 /// Keeps the ceiling of a key at zero, by this name, for which no share was made.
-struct Refused(Option<Ceiling>, &'static str);
+struct Refused {
+    ceiling: Option<Ceiling>,
+    name: &'static str,
+    why: Option<JoinError>,
+}
 
 impl Drop for Refused {
     fn drop(&mut self) {
-        if let Some(mut ceiling) = self.0.take() {
-            ceiling.rename(self.1);
+        if let Some(mut ceiling) = self.ceiling.take() {
+            ceiling.rename(self.name);
+            ceiling.set_cause(self.why.take().map(|why| Arc::new(why) as _));
             ceiling.keep();
         }
     }

@@ -1,7 +1,7 @@
 //! The fleet as a process sees it.
 
 mod ask;
-mod build;
+pub(crate) mod build;
 pub mod ceiling;
 mod config;
 mod driver;
@@ -31,6 +31,7 @@ use self::hub::Hub;
 pub use self::join::ShareBuilder;
 pub use self::share::FleetShare;
 pub use self::status::{FencingToken, ShareStatus};
+use crate::trouble::{Handler, LastError, Trouble};
 use crate::{LeaseStore, Namespace, ProcessId, Session, StoreError};
 
 /// What happens to calls while the store is out of reach.
@@ -60,6 +61,7 @@ pub struct Fleet<R> {
     open: Arc<Open>,
     namespace: Namespace,
     id: ProcessId,
+    error: LastError,
     runtime: R,
 }
 
@@ -85,8 +87,8 @@ where
             runtime,
             namespace: None,
             process: None,
-            id: None,
             store_timeout: Duration::from_millis(500),
+            handler: None,
         }
     }
 
@@ -108,11 +110,12 @@ impl<R> Fleet<R> {
         self.id
     }
 
-    /// Returns why the store cannot be reached, such as a wrong password. `None` if it can, or if
-    /// no share has needed it yet.
+    /// Returns why the store cannot be reached or refuses, such as a wrong password or a missing
+    /// right: of several shares that it refuses, of one. `None` if it answers, or if no share
+    /// needs it.
     #[must_use]
     pub fn error(&self) -> Option<StoreError> {
-        self.open.hub.away()
+        self.error.get()
     }
 
     /// Returns the namespace.
@@ -124,7 +127,13 @@ impl<R> Fleet<R> {
 
 impl<R: Clone> Clone for Fleet<R> {
     fn clone(&self) -> Self {
-        Self { open: Arc::clone(&self.open), namespace: self.namespace.clone(), runtime: self.runtime.clone(), ..*self }
+        Self {
+            open: Arc::clone(&self.open),
+            namespace: self.namespace.clone(),
+            error: self.error.clone(),
+            runtime: self.runtime.clone(),
+            ..*self
+        }
     }
 }
 
@@ -141,8 +150,8 @@ pub struct FleetBuilder<S, R> {
     runtime: R,
     namespace: Option<String>,
     process: Option<String>,
-    id: Option<ProcessId>,
     store_timeout: Duration,
+    handler: Option<Handler>,
 }
 
 impl<S: LeaseStore, R: Runtime + Spawn> FleetBuilder<S, R>
@@ -171,11 +180,14 @@ where
         self
     }
 
-    /// Sets the identity of this process. The default is random; a fixed one is for tests only,
-    /// because two processes with the same identity would share their units.
-    #[doc(hidden)]
-    pub fn id(mut self, id: ProcessId) -> Self {
-        self.id = Some(id);
+    /// Sets a handler that hears when the store gets out of reach or refuses, with the error, and
+    /// when it answers again, with `None`. In one outage it hears each cause once, at most eight,
+    /// and nothing of further attempts. [`Fleet::error`] has the error at any time, and with the
+    /// feature `tracing`, the log has what the handler hears.
+    ///
+    /// It runs in the fleet's task, so it must not block. Its panics are caught.
+    pub fn on_store_change(mut self, handler: impl Fn(Option<&StoreError>) + Send + Sync + 'static) -> Self {
+        self.handler = Some(Box::new(handler));
         self
     }
 
@@ -191,12 +203,12 @@ where
             return Err(InvalidArgument::new("store_timeout", "0 s", "must be longer than zero").into());
         }
         let process: Arc<str> = build::printable(&self.process.unwrap_or_else(build::program)).into();
-        let id = match self.id {
-            Some(id) => id,
-            None => build::random_id(getrandom::fill).map_err(BuildError::Random)?,
-        };
+        let id = build::random_id(getrandom::fill).map_err(BuildError::Random)?;
         let hub = Arc::<Hub>::default();
+        let trouble = Trouble::new("a fleet", namespace.clone(), Arc::clone(&process), self.handler);
+        let error = trouble.error();
         let driver = drive(
+            trouble,
             Arc::clone(&hub),
             Arc::new(self.store),
             self.runtime.clone(),
@@ -204,7 +216,7 @@ where
             self.store_timeout,
         );
         self.runtime.spawn(driver).map_err(BuildError::Spawn)?;
-        Ok(Fleet { open: Arc::new(Open { hub }), namespace, id, runtime: self.runtime })
+        Ok(Fleet { open: Arc::new(Open { hub }), namespace, id, error, runtime: self.runtime })
     }
 }
 

@@ -73,7 +73,7 @@ impl Seat {
         ceiling: Ceiling,
         (outage, fetch): (Outage, Duration),
         (share, policy): (Share, Policy),
-        contact: Contact,
+        away: Option<StoreError>,
         signal: Arc<Signal>,
     ) -> Arc<Self> {
         // Nothing is granted yet.
@@ -83,9 +83,9 @@ impl Seat {
             share,
             policy,
             seen: Load::default(),
-            contact,
-            error: None,
-            standing: Standing::Joining(None),
+            contact: if away.is_some() { Contact::None(None) } else { Contact::Resting },
+            error: away.clone(),
+            standing: Standing::Joining(away),
             is_leaving: false,
             run: None,
             idle_since: None,
@@ -95,7 +95,8 @@ impl Seat {
             lost: 0,
             wakers: vec![],
             asks: VecDeque::new(),
-            shown: ceiling::UNAVAILABLE,
+            causes: 0,
+            shown: (ceiling::UNAVAILABLE, u64::MAX),
             recovers: Instant::EPOCH,
             tokens: (Token::default(), 0),
         });
@@ -170,14 +171,18 @@ impl Seat {
     /// Gives the ceiling the name of the state of the share. Calls that may not wait wait for more
     /// only while the store can grant it.
     fn show(&self, now: Instant) {
-        let (name, before) = {
+        let (name, before, cause) = {
             let mut state = self.lock();
-            let name = state.name(now);
-            (name, mem::replace(&mut state.shown, name))
+            let shown = (state.name(now), state.causes);
+            let before = mem::replace(&mut state.shown, shown);
+            (shown.0, before.0, (shown != before).then(|| state.cause(shown.0)))
         };
         if name != before {
             self.ceiling.rename(name);
             self.ceiling.set_fetch(if name == ceiling::SHARE { self.fetch } else { Duration::ZERO });
+        }
+        if let Some(cause) = cause {
+            self.ceiling.set_cause(cause);
         }
     }
 
@@ -242,6 +247,11 @@ impl Seat {
         matches!(self.lock().contact, Contact::Resting)
     }
 
+    /// Returns whether it has nothing and needs nothing: then the store hears nothing from it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock().is_idle()
+    }
+
     /// Returns the run of the server that it was connected to last.
     pub(super) fn run(&self) -> Option<RunId> {
         self.lock().run
@@ -268,6 +278,7 @@ impl Seat {
             state.policy.set_owed(true);
             if refusal != Refusal::Stale {
                 state.standing = Standing::Refused(refusal);
+                state.causes += 1;
             }
             ((), true)
         });
@@ -301,7 +312,7 @@ impl Seat {
             let mut state = self.lock();
             if let Contact::None(_) = state.contact {
                 let error = state.error.clone();
-                Some((ask, error.unwrap_or(StoreError::Unreachable)))
+                Some((ask, error.unwrap_or(StoreError::UNREACHABLE)))
             } else {
                 state.asks.push_back(ask);
                 None
@@ -330,7 +341,7 @@ impl Seat {
                     Ok(Err(LimitRefusal::Version { current, limit })) => self.resized(*limit, *current),
                     _ => {}
                 }
-                let result = result.map_err(ResizeError::Unavailable).and_then(|it| it.map_err(ResizeError::Refused));
+                let result = result.map_err(ResizeError::Store).and_then(|it| it.map_err(ResizeError::Refused));
                 reply.set(result.map(|_| ()));
                 error
             }
@@ -396,8 +407,8 @@ impl Seat {
     /// Why the store has not answered yet, as far as is known.
     pub(super) fn unreached(&self) -> JoinError {
         match &self.lock().standing {
-            Standing::Joining(error) => JoinError::Unreached(error.clone()),
-            _ => JoinError::Unreached(None),
+            Standing::Joining(Some(error)) => JoinError::Store(error.clone()),
+            _ => JoinError::Store(StoreError::TIMED_OUT),
         }
     }
 

@@ -1,7 +1,9 @@
 //! The state of a share: its machines, its connection, and its pending work.
 
 use std::collections::VecDeque;
+use std::error::Error;
 use std::mem;
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use bulklink::{EventFilter, EventKind, Load};
 
 use super::ask::Ask;
 use super::{Outage, ceiling};
+use crate::error::texts;
 use crate::share::{Connection, Decision, Demand, Policy, Refusal, Share, Statement, units};
 use crate::{RunId, Server, StoreError, Token};
 
@@ -69,8 +72,10 @@ pub(super) struct State {
     pub(super) wakers: Vec<Waker>,
     /// Commands that wait for the connection.
     pub(super) asks: VecDeque<Ask>,
-    /// The name of the ceiling.
-    pub(super) shown: &'static str,
+    /// How often it has got another error or refusal.
+    pub(super) causes: u64,
+    /// The name of the ceiling, and which cause it has.
+    pub(super) shown: (&'static str, u64),
     /// The end of the quarantine, if there was one.
     pub(super) recovers: Instant,
     /// How many tokens were made for the latest growth of the share.
@@ -111,6 +116,15 @@ impl State {
             _ if matches!(self.contact, Contact::None(_)) || self.error.is_some() => ceiling::UNAVAILABLE,
             _ if now < self.recovers => ceiling::RECOVERING,
             _ => ceiling::SHARE,
+        }
+    }
+
+    /// Returns the cause of the ceiling with this name.
+    pub(super) fn cause(&self, name: &'static str) -> Option<Arc<dyn Error + Send + Sync>> {
+        match (&self.standing, &self.error) {
+            (Standing::Refused(refusal), _) if name == ceiling::REFUSED => Some(Arc::new(*refusal)),
+            (_, Some(error)) if name == ceiling::UNAVAILABLE => Some(Arc::new(error.clone())),
+            _ => None,
         }
     }
 
@@ -225,6 +239,9 @@ impl State {
         if let Standing::Joining(_) = self.standing {
             self.standing = Standing::Joining(Some(error.clone()));
         }
-        self.error = Some(error);
+        if self.error.as_ref().is_none_or(|known| texts(known) != texts(&error)) {
+            self.error = Some(error);
+            self.causes += 1;
+        }
     }
 }

@@ -94,6 +94,6 @@ pub struct MemoryChanges(UnboundedReceiver<Change>);
 impl Changes for MemoryChanges {
     async fn next(&mut self) -> Result<Change, StoreError> {
         let change = poll_fn(|context| Pin::new(&mut self.0).poll_next(context)).await;
-        change.ok_or(StoreError::Unreachable)
+        change.ok_or(StoreError::UNREACHABLE)
     }
 }

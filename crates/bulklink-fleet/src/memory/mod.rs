@@ -191,7 +191,7 @@ impl MemoryStore {
             let (now, mut waker) = ((self.clock)(), Some(context.waker().clone()));
             self.with(|data| {
                 if data.is_down || data.cuts != cuts {
-                    return Poll::Ready(Err(StoreError::Unreachable));
+                    return Poll::Ready(Err(StoreError::UNREACHABLE));
                 }
                 if data.faults.is_stalled {
                     data.stalled.extend(waker.take());
@@ -199,12 +199,12 @@ impl MemoryStore {
                 }
                 data.commands += 1;
                 let answer = step(data, now);
-                Poll::Ready(if data.faults.drops_answers { Err(StoreError::Unreachable) } else { Ok(answer) })
+                Poll::Ready(if data.faults.drops_answers { Err(StoreError::UNREACHABLE) } else { Ok(answer) })
             })
         })
         .await;
         yield_once().await;
-        if self.cuts() == cuts { result } else { Err(StoreError::Unreachable) }
+        if self.cuts() == cuts { result } else { Err(StoreError::UNREACHABLE) }
     }
 }
 

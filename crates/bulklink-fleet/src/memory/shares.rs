@@ -93,7 +93,7 @@ impl LeaseStore for MemoryStore {
             (data.cuts, number)
         };
         let connected = self.with(|data| (!data.is_down).then(|| connect(data)));
-        let (cuts, number) = connected.ok_or(StoreError::Unreachable)?;
+        let (cuts, number) = connected.ok_or(StoreError::UNREACHABLE)?;
         Ok(MemoryLink { store: self.clone(), cuts, number, _receiver: receiver })
     }
 
@@ -128,7 +128,7 @@ impl Link for MemoryLink {
         yield_once().await;
         let now = (self.store.clock)();
         self.store.with(|data| {
-            let line = data.shares.lines.get_mut(&self.number).ok_or(StoreError::Unreachable)?;
+            let line = data.shares.lines.get_mut(&self.number).ok_or(StoreError::UNREACHABLE)?;
             line.names.insert(name.clone());
             // The first run is older than any lease.
             let age = (data.run > 1).then(|| now.saturating_since(data.began));
@@ -139,7 +139,7 @@ impl Link for MemoryLink {
     async fn unlisten(&self, name: &Name) -> Result<(), StoreError> {
         yield_once().await;
         self.store.with(|data| {
-            let line = data.shares.lines.get_mut(&self.number).ok_or(StoreError::Unreachable)?;
+            let line = data.shares.lines.get_mut(&self.number).ok_or(StoreError::UNREACHABLE)?;
             line.names.remove(name);
             Ok(())
         })

@@ -15,8 +15,8 @@ pub enum Refusal {
     #[error("a later statement of the process was processed before")]
     Stale,
     /// The process declares other values than the fleet, for the same configuration.
-    #[error(transparent)]
-    Conflict(Conflict),
+    #[error("another process has declared other values")]
+    Conflict(#[source] Conflict),
 }
 
 /// Two declarations of the same configuration that differ.

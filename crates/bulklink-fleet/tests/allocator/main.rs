@@ -322,7 +322,8 @@ fn a_conflict_names_both_values_and_the_other_process() {
     let declaration = with(Terms { lease: Duration::from_secs(3), ..TERMS });
     let refusal = server.sync(Statement { declaration, ..statement(2) }).unwrap_err();
     let text = format!("lease 3s differs from 100ms of process {}, both for config 1", ProcessId::from(1));
-    assert_eq!(refusal.to_string(), text);
+    let Refusal::Conflict(conflict) = refusal else { panic!("{refusal}") };
+    assert_eq!(conflict.to_string(), text);
 }
 
 /// When all have left, and a lease later, any declaration is taken.

@@ -1,5 +1,6 @@
 //! How shares begin and end.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use bulklink_fleet::{
     JoinError, LeaseStore, Link, Name, Namespace, ProcessId, Receiver, Session, ShareBuilder, ShareConfig, StoreError,
 };
 
-use crate::scene::{Process, Scene};
+use crate::scene::{Process, Scene, texts};
 
 #[test]
 fn processes_that_declare_other_values_are_refused_and_their_bulkhead_is_as_before() {
@@ -19,8 +20,13 @@ fn processes_that_declare_other_values_are_refused_and_their_bulkhead_is_as_befo
     let _first = scene.process();
     let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
     let refused = scene.join(&fleet, &bulkhead, |builder| builder.limit(5)).output().expect("the store answers");
-    let text = refused.unwrap_err().to_string();
-    assert!(text.starts_with("limit 5 differs from 4 of process "), "{text}");
+    let text = texts(&refused.unwrap_err());
+    let reasons = [
+        "the fleet refuses the values that this process declares",
+        "another process has declared other values",
+        "limit 5 differs from 4 of process ",
+    ];
+    assert!(text.starts_with(&reasons.join(": ")), "{text}");
     scene.advance(100);
     assert_eq!((bulkhead.handle().ceilings().len(), bulkhead.status().free()), (0, 100));
 
@@ -114,14 +120,14 @@ fn bad_values_are_errors_and_change_nothing() {
     ];
     for (options, text) in cases {
         let error = scene.join(&fleet, &bulkhead, options).output().expect("at once").unwrap_err();
-        assert_eq!(error.to_string(), text);
+        assert_eq!(texts(&error), format!("a value of the share is invalid: {text}"));
         assert_eq!(bulkhead.handle().ceilings().len(), 0);
     }
     let narrow = Bulkhead::builder_on(scene.executor.runtime(), "narrow").parallelism(1).build().unwrap();
     let error =
         scene.join(&fleet, &narrow, |builder| builder.fetch(Duration::ZERO)).output().expect("at once").unwrap_err();
     let text = "fetch must be more than zero without a waiting room: a call waits until a unit is granted, got 0 ms";
-    assert_eq!(error.to_string(), text);
+    assert_eq!(error.source().expect("it is kept").to_string(), text);
     let share = scene.join(&fleet, &bulkhead, |builder| builder).output().unwrap().unwrap();
     let again = scene.join(&fleet, &bulkhead, |builder| builder).output().expect("at once");
     assert_eq!(again.unwrap_err(), JoinError::Taken);
@@ -137,7 +143,7 @@ fn connecting_is_tried_again_until_its_time_is_over_and_says_why() {
     scene.advance(4_900);
     assert!(bulkhead.try_slot().is_err(), "no call is admitted before the store has answered");
     scene.advance(200);
-    assert_eq!(joining.output().unwrap().unwrap_err(), JoinError::Unreached(Some(StoreError::Unreachable)));
+    assert_eq!(joining.output().unwrap().unwrap_err(), JoinError::Store(StoreError::UNREACHABLE));
     assert_eq!((bulkhead.handle().ceilings().len(), bulkhead.status().free()), (0, 100));
 
     let joining = scene.join(&fleet, &bulkhead, |builder| builder.connect_within(Duration::from_secs(60)));
@@ -213,6 +219,10 @@ fn a_conflict_that_comes_later_is_shown() {
     let other = scene.process_with(|builder| builder.limit(7));
     scene.advance(1_500);
     let refusal = process.share.status().refusal.expect("the other was first");
-    assert!(refusal.to_string().starts_with("limit 4 differs from 7 of process "), "{refusal}");
+    let text = texts(&refusal);
+    assert!(text.starts_with("another process has declared other values: limit 4 differs from 7 of "), "{text}");
+    let rejection = process.bulkhead.try_slot().expect_err("the share has ended");
+    let cause = rejection.source().expect("its ceiling has one");
+    assert_eq!(cause.downcast_ref(), Some(&refusal));
     drop((slots, other));
 }

@@ -1,10 +1,12 @@
 //! A limit for each key of partitions.
 
+use std::error::Error as _;
+
 use bulklink::testing::{FakeRuntime, Task};
 use bulklink::{OwnedSlot, Partitions, Reason, Rejection, Request};
 use bulklink_fleet::{Fleet, JoinError, StoreError, ceiling};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, texts};
 
 type Tenants = Partitions<String, FakeRuntime>;
 type Call = Task<Result<OwnedSlot, Rejection>>;
@@ -80,7 +82,7 @@ fn a_store_that_cannot_be_reached_says_why() {
     let waiting = call(&mut scene, &tenants, "ann");
     scene.advance(1_000);
     let share = fleet.share_of(&tenants, "ann").expect("it is in use");
-    assert_eq!([fleet.error(), share.status().error], [(); 2].map(|()| Some(StoreError::Unreachable)));
+    assert_eq!([fleet.error(), share.status().error], [(); 2].map(|()| Some(StoreError::UNREACHABLE)));
     scene.store.start();
     scene.advance(20_000);
     drop(slot(&waiting));
@@ -245,6 +247,8 @@ fn a_key_without_valid_options_admits_no_call() {
         let restriction = rejection.restriction().expect("its ceiling is zero");
         assert_eq!((rejection.reason(), restriction.by), (Reason::Saturated, ceiling::REFUSED));
         assert!(!rejection.to_string().contains(key), "{rejection}");
+        let cause = rejection.source().expect("the options are invalid");
+        assert!(matches!(cause.downcast_ref(), Some(JoinError::Invalid(_))), "{cause}");
     }
     let other = self::tenants(&scene, 10);
     let panics = fleet.share_partitions(&other, |_, _| panic!("options"));
@@ -255,14 +259,15 @@ fn a_key_without_valid_options_admits_no_call() {
     let share = |partitions| fleet.share_partitions(partitions, |_, share| share.limit(1));
     assert_eq!(share(&fresh), Ok(()));
     let text = "partitions tenants: controller must be one of each name, got fleet";
-    assert_eq!(share(&fresh).unwrap_err().to_string(), text);
+    assert_eq!(texts(&share(&fresh).unwrap_err()), format!("a value of the share is invalid: {text}"));
     let builder = Partitions::<String, _>::builder_on(scene.executor.runtime(), "a:b").parallelism(1);
     let text = "label must have no colon, got \"a:b\"";
-    assert_eq!(share(&builder.max_partitions(1).build().expect("valid")).unwrap_err().to_string(), text);
+    let invalid = share(&builder.max_partitions(1).build().expect("valid")).unwrap_err();
+    assert_eq!(texts(&invalid), format!("a value of the share is invalid: {text}"));
 
     let late = self::tenants(&scene, 10);
     drop(late.key("ann").try_slot());
     let error = fleet.share_partitions(&late, |_, share| share.limit(1)).unwrap_err();
     let text = "partitions tenants: partitions must not exist before they get a controller, got 1";
-    assert!(matches!(error, JoinError::Invalid(_)) && error.to_string() == text, "{error}");
+    assert_eq!(texts(&error), format!("a value of the share is invalid: {text}"));
 }

@@ -1,5 +1,6 @@
 //! Ordinary bulkheads with a share of a fleet's limit, on the store in memory and in fake time.
 
+mod causes;
 mod churn;
 mod costs;
 mod fetching;

@@ -1,5 +1,6 @@
 //! Processes on one store, in fake time.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -24,6 +25,12 @@ pub(crate) struct Process {
     pub(crate) fleet: Fleet<FakeRuntime>,
     pub(crate) bulkhead: Bulkhead<FakeRuntime>,
     pub(crate) share: FleetShare<FakeRuntime>,
+}
+
+/// The texts of an error and of its causes.
+pub(crate) fn texts(error: &(dyn Error + 'static)) -> String {
+    let all = std::iter::successors(Some(error), |&error| error.source());
+    all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 pub(crate) const fn millis(millis: u64) -> Duration {

@@ -53,7 +53,7 @@ impl Slow {
         if millis > 0 {
             self.runtime.sleep_until(self.runtime.now() + Duration::from_millis(millis)).await;
         }
-        let refused = StoreError::Refused { code: "NOPERM".into() };
+        let refused = StoreError::refused("NOPERM");
         if self.weather.refuses.load(SeqCst) { Err(refused) } else { Ok(()) }
     }
 }
@@ -116,7 +116,7 @@ impl Link for SlowLink {
         weather.statements.fetch_add(1, SeqCst);
         if weather.refusals.load(SeqCst) > 0 {
             weather.refusals.fetch_sub(1, SeqCst);
-            return Err(StoreError::Refused { code: "55P03".into() });
+            return Err(StoreError::refused("55P03"));
         }
         self.inner.sync(name, statement).await
     }

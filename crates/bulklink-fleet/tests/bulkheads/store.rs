@@ -71,7 +71,7 @@ fn calls_go_on_while_the_store_is_away_until_the_lease_ends() {
     scene.advance(5_000);
     drop(slots);
     let slots = scene.slots(&process, 2);
-    assert_eq!(process.share.status().error, Some(StoreError::Unreachable));
+    assert_eq!(process.share.status().error, Some(StoreError::UNREACHABLE));
 
     let lost = scene.executor.spawn({
         let share = Arc::new(process.share);
@@ -164,7 +164,7 @@ fn lost_notices_are_made_up_for_and_a_silent_store_ends_the_connection() {
     scene.store.drop_notices(false);
     scene.store.stall(true);
     scene.advance(2_000);
-    assert_eq!(second.share.status().error, Some(StoreError::TimedOut));
+    assert_eq!(second.share.status().error, Some(StoreError::TIMED_OUT));
     scene.store.stall(false);
     scene.advance(5_000);
     assert_eq!(second.share.status().error, None);

@@ -8,7 +8,7 @@ use bulklink_fleet::ShareBuilder;
 use bulklink_fleet::StoreError;
 use bulklink_fleet::share::LimitRefusal;
 
-use crate::scene::{Process, Scene};
+use crate::scene::{Process, Scene, texts};
 
 #[test]
 fn processes_have_a_limit_together_and_units_move_to_those_that_need_them() {
@@ -97,11 +97,11 @@ fn the_limit_is_changed_for_all_processes_unless_another_did_it_first() {
     drop(slots);
 
     let invalid = resized(&mut scene, &first, 0).unwrap_err();
-    assert_eq!(invalid.to_string(), "limit must be 1 to 4,294,967,295 units, got 0");
+    assert_eq!(texts(&invalid), "the new limit is invalid: limit must be 1 to 4,294,967,295 units, got 0");
     scene.store.stop();
     scene.advance(10);
     let away = resized(&mut scene, &first, 5);
-    assert_eq!(away, Err(ResizeError::Unavailable(StoreError::Unreachable)));
+    assert_eq!(away, Err(ResizeError::Store(StoreError::UNREACHABLE)));
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn a_row_that_is_locked_takes_the_store_from_no_other_circuit() {
     for _ in 0..100 {
         scene.advance(100);
         assert!(is_connected(&free));
-        assert_eq!(process.circuits.sharing(&locked).unwrap().error, Some(StoreError::TimedOut));
+        assert_eq!(process.circuits.sharing(&locked).unwrap().error, Some(StoreError::TIMED_OUT));
     }
 }
 

@@ -103,6 +103,6 @@ fn impossible_settings_change_nothing() {
     let before = record.clone();
     let never = Settings::of_last(5);
     let refused = record.apply(Instant::EPOCH, Some(&never), &Operation::Force(Force::Open, None));
-    assert_eq!(refused, Err(StoreError::Refused { code: "SETTINGS".into() }));
+    assert_eq!(refused, Err(StoreError::refused("SETTINGS")));
     assert_eq!(record, before);
 }

@@ -1,5 +1,6 @@
 //! A store in memory and processes on it, on virtual time.
 
+use std::error::Error;
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, Task};
@@ -27,6 +28,12 @@ impl Process {
     pub(crate) fn is_connected(&self) -> bool {
         self.sharing().is_connected
     }
+}
+
+/// The texts of an error and of its causes.
+pub(crate) fn texts(error: &(dyn Error + 'static)) -> String {
+    let all = std::iter::successors(Some(error), |&error| error.source());
+    all.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 pub(crate) const fn millis(millis: u64) -> Duration {

@@ -284,7 +284,7 @@ impl Process {
             return None;
         }
         self.is_up = false;
-        let verdicts = self.replica.lose(now, &StoreError::Unreachable);
+        let verdicts = self.replica.lose(now, &StoreError::UNREACHABLE);
         self.take(now, verdicts);
         let late = self.up.take();
         if late.is_some() || self.answer.take().is_some() {
@@ -292,13 +292,13 @@ impl Process {
             self.sends_force = false;
             self.take_stored(now);
             let before = self.circuit.clone();
-            let verdicts = self.replica.answered(&mut self.circuit, now, Err(StoreError::Unreachable));
+            let verdicts = self.replica.answered(&mut self.circuit, now, Err(StoreError::UNREACHABLE));
             // The notice that has waited may have opened the circuit for another reason.
             self.has_tripped &= self.circuit == before;
             self.take(now, verdicts);
         }
         self.notices.clear();
-        let verdicts = self.replica.lose(now, &StoreError::Unreachable);
+        let verdicts = self.replica.lose(now, &StoreError::UNREACHABLE);
         self.take(now, verdicts);
         assert!(!self.replica.is_connected() && self.asks.is_empty(), "a call waits for a server that is lost");
         late

@@ -198,10 +198,10 @@ impl World {
             Answered(at) => _ = self.processes[at].receive_answer(now),
             Notice(at) => _ = self.processes[at].receive_notice(now),
             Run(at) => self.run(at),
-            LoseAnswer(at) => self.fail(at, StoreError::TimedOut),
+            LoseAnswer(at) => self.fail(at, StoreError::TIMED_OUT),
             Refuse(at) => {
                 if self.processes[at].up.take().is_some() {
-                    self.processes[at].answer = Some(Err(StoreError::Full));
+                    self.processes[at].answer = Some(Err(StoreError::FULL));
                 }
             }
             LoseNotice(at) => _ = self.processes[at].notices.pop_front(),

@@ -19,7 +19,7 @@ pub(super) const CHANNEL: &str = "bulklink_circuit";
 pub struct PostgresChanges {
     changes: UnboundedReceiver<Change>,
     /// The session exists as long as these.
-    _session: (Client, Task),
+    session: (Client, Task),
 }
 
 impl PostgresChanges {
@@ -38,12 +38,12 @@ impl PostgresChanges {
         let task = Task::spawn(wire, hear, pending());
         let listen = format!("LISTEN {CHANNEL}");
         server.in_time(client.batch_execute(&listen)).await?.map_err(of_statement)?;
-        Ok(PostgresChanges { changes, _session: (client, task) })
+        Ok(PostgresChanges { changes, session: (client, task) })
     }
 }
 
 impl Changes for PostgresChanges {
     async fn next(&mut self) -> Result<Change, StoreError> {
-        self.changes.recv().await.ok_or(StoreError::Unreachable)
+        self.changes.recv().await.ok_or_else(|| self.session.1.ended())
     }
 }

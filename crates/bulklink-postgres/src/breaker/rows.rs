@@ -60,8 +60,7 @@ impl Rows for Circuits {
     /// The server takes no writes, and the primary may be another one now; or the table was
     /// replaced.
     fn ends(refusal: &StoreError) -> bool {
-        let StoreError::Refused { code } = refusal else { return false };
-        ["25006", "0A000", "26000", "42P01", "42703"].contains(&&**code)
+        refusal.code().is_some_and(|code| ["25006", "0A000", "26000", "42P01", "42703"].contains(&code))
     }
 
     fn committed(&self, _: &Name, (): ()) -> bool {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bulklink_breaker::Settings;
 use bulklink_fleet::circuits::record::Record;
 use bulklink_fleet::circuits::{CircuitStore, Operation, Reply, Row};
-use bulklink_fleet::{Name, Namespace, StoreError};
+use bulklink_fleet::{Name, Namespace, StoreError, StoreErrorKind};
 use futures_util::future::{BoxFuture, FutureExt, Shared};
 use tokio::time::timeout;
 use tokio_postgres::Client;
@@ -69,7 +69,7 @@ impl PostgresCircuits {
     }
 
     /// How long an answer may take: 500 ms if it is not set. Then the operation fails with
-    /// [`StoreError::TimedOut`], and a session with a transaction that takes longer ends: the next
+    /// [`StoreError::TIMED_OUT`], and a session with a transaction that takes longer ends: the next
     /// operation connects anew. It should not be longer than the
     /// [`store_timeout`](bulklink_fleet::circuits::CircuitsBuilder::store_timeout) of circuits.
     ///
@@ -145,8 +145,8 @@ impl CircuitStore for PostgresCircuits {
     ) -> Result<Reply, StoreError> {
         let session = self.connecting().await?;
         let command = (settings.copied(), operation.clone());
-        let reply = timeout(self.timeout, session.run(name, command)).await.unwrap_or(Err(StoreError::TimedOut));
-        if reply.as_ref().is_err_and(|error| *error == StoreError::Unreachable || Circuits::ends(error)) {
+        let reply = timeout(self.timeout, session.run(name, command)).await.unwrap_or(Err(StoreError::TIMED_OUT));
+        if reply.as_ref().is_err_and(|error| error.kind() == StoreErrorKind::Unreachable || Circuits::ends(error)) {
             self.forget(&session);
         }
         reply

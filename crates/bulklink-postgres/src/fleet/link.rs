@@ -55,7 +55,7 @@ impl PostgresLink {
 impl Link for PostgresLink {
     async fn listen(&self, name: &Name) -> Result<Facts, StoreError> {
         if self.shared.is_over() {
-            return Err(StoreError::Unreachable);
+            return Err(self.session.ended());
         }
         // The connection listens already. Others learn it by the next command of this name.
         self.shared.listen(name);
@@ -71,7 +71,7 @@ impl Link for PostgresLink {
     async fn sync(&self, name: &Name, statement: Statement) -> Result<share::Answer, StoreError> {
         match self.ask(name, Command::Sync(statement)).await? {
             Answer::Sync(answer) => Ok(answer),
-            _ => Err(StoreError::Malformed),
+            _ => Err(StoreError::MALFORMED),
         }
     }
 
@@ -83,14 +83,14 @@ impl Link for PostgresLink {
     ) -> Result<Result<Version, LimitRefusal>, StoreError> {
         match self.ask(name, Command::Resize(limit, expected)).await? {
             Answer::Resize(answer) => Ok(answer),
-            _ => Err(StoreError::Malformed),
+            _ => Err(StoreError::MALFORMED),
         }
     }
 
     async fn look(&self, name: &Name) -> Result<Option<Status>, StoreError> {
         match self.ask(name, Command::Look).await? {
             Answer::Look(answer) => Ok(answer),
-            _ => Err(StoreError::Malformed),
+            _ => Err(StoreError::MALFORMED),
         }
     }
 }
@@ -98,7 +98,7 @@ impl Link for PostgresLink {
 impl PostgresLink {
     async fn ask(&self, name: &Name, command: Command) -> Result<Answer, StoreError> {
         let answer = self.session.run(name, command).await;
-        if self.shared.is_over() { Err(StoreError::Unreachable) } else { answer }
+        if self.shared.is_over() { Err(self.session.ended()) } else { answer }
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::world::{circuits, load, name, runtime, start};
 
 fn refused<T>(code: &str) -> Result<T, StoreError> {
-    Err(StoreError::Refused { code: code.into() })
+    Err(StoreError::refused(code))
 }
 
 /// A store that does not wait long.
@@ -29,11 +29,11 @@ fn a_connection_that_ends_costs_one_operation() {
         let generation = load(&store).await.unwrap().generation;
         let mut changes = store.changes(&namespace()).await.unwrap();
         assert_eq!(server.terminate_sessions(), 2);
-        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
-        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+        assert_eq!(changes.next().await, Err(StoreError::UNREACHABLE));
+        assert_eq!(changes.next().await, Err(StoreError::UNREACHABLE));
         // The end may not have been read yet.
         let first = load(&store).await;
-        assert!(first.is_ok() || first == Err(StoreError::Unreachable), "{first:?}");
+        assert!(first.is_ok() || first == Err(StoreError::UNREACHABLE), "{first:?}");
         assert_eq!(load(&store).await.unwrap().generation, generation);
         let mut changes = store.changes(&namespace()).await.unwrap();
         store.force(&name("payments"), None, Force::Open).await.unwrap();
@@ -65,7 +65,7 @@ fn a_reply_that_is_lost_may_have_counted() {
         let report = Report::Closed { generation, outcomes: outcomes(&settings, "f") };
         // The reply to the first statement: nothing is written.
         proxy.drop_replies(1);
-        assert_eq!(store.report(&name("payments"), &settings, &report).await, Err(StoreError::Unreachable));
+        assert_eq!(store.report(&name("payments"), &settings, &report).await, Err(StoreError::UNREACHABLE));
         assert_eq!(load(&store).await.unwrap().counts.failures, 0);
         // The reply to the last one.
         server.sql(
@@ -78,7 +78,7 @@ fn a_reply_that_is_lost_may_have_counted() {
         until_it_waits(&server, &told);
         proxy.drop_replies(1);
         drop(held);
-        assert_eq!(told.await.unwrap(), Err(StoreError::Unreachable));
+        assert_eq!(told.await.unwrap(), Err(StoreError::UNREACHABLE));
         assert_eq!(load(&store).await.unwrap().counts.failures, 1);
         proxy.cut();
         let _ = load(&store).await;
@@ -99,7 +99,7 @@ fn a_connection_that_is_cut_in_a_transaction_leaves_the_row_whole() {
         let told = spawn(&store, settings, report.clone());
         until_it_waits(&server, &told);
         proxy.cut();
-        assert_eq!(told.await.unwrap(), Err(StoreError::Unreachable));
+        assert_eq!(told.await.unwrap(), Err(StoreError::UNREACHABLE));
         drop(held);
         // The server may have carried it out all the same, and then as a whole.
         while server.value("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") != "0" {}
@@ -144,7 +144,7 @@ fn a_black_hole_is_left_when_the_time_is_over() {
         while load(&store).await.is_err() {}
         proxy.black_hole();
         let start = Instant::now();
-        assert_eq!(load(&store).await, Err(StoreError::TimedOut));
+        assert_eq!(load(&store).await, Err(StoreError::TIMED_OUT));
         assert!((Duration::from_millis(300)..Duration::from_secs(5)).contains(&start.elapsed()));
         proxy.heal();
         let patient = Instant::now();
@@ -162,7 +162,7 @@ fn a_row_that_is_locked_is_not_waited_for_long() {
         while load(&store).await.is_err() {}
         let held = server.hold("SELECT FROM bulklink.circuit FOR UPDATE");
         let forced = store.force(&name("payments"), None, Force::Open).await;
-        assert!([refused("55P03"), Err(StoreError::TimedOut)].contains(&forced), "{forced:?}");
+        assert!([refused("55P03"), Err(StoreError::TIMED_OUT)].contains(&forced), "{forced:?}");
         // Another row, and what only reads.
         while store.force(&name("other"), None, Force::Open).await.is_err() {}
         drop(held);
@@ -194,9 +194,9 @@ fn a_server_that_was_killed_goes_on_with_its_rows() {
         // An answer of a moment ago may be lost, as operations wait for no disk.
         server.sql("SET synchronous_commit = on; CREATE TABLE public.waits (); CHECKPOINT");
         server.kill();
-        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+        assert_eq!(changes.next().await, Err(StoreError::UNREACHABLE));
         for _ in 0..3 {
-            assert_eq!(load(&store).await, Err(StoreError::Unreachable));
+            assert_eq!(load(&store).await, Err(StoreError::UNREACHABLE));
         }
         server.restart(Data::Keep);
         assert_eq!(load(&store).await.unwrap().generation, generation);

@@ -38,7 +38,7 @@ fn a_session_that_may_not_write_is_left() {
         server.sql("ALTER ROLE tests SET default_transaction_read_only = on");
         let store = circuits(&server.url());
         let refused = store.force(&name("payments"), None, Force::Open).await;
-        assert_eq!(refused, Err(StoreError::Refused { code: "25006".into() }));
+        assert_eq!(refused, Err(StoreError::refused("25006")));
         server.sql("ALTER ROLE tests RESET default_transaction_read_only");
         again(&store).await;
     });
@@ -91,7 +91,7 @@ fn operations_that_wait_for_a_connection_fail_together() {
         let store = patient(&server.url_through(&proxy)).connect_timeout(time).build().unwrap().circuits();
         let begin = Instant::now();
         for force in (0..20).map(|_| force(&store, "payments")).collect::<Vec<_>>() {
-            assert_eq!(force.await.unwrap(), Err(StoreError::TimedOut));
+            assert_eq!(force.await.unwrap(), Err(StoreError::TIMED_OUT));
         }
         assert!(begin.elapsed() < time * 4, "{:?}", begin.elapsed());
     });
@@ -130,7 +130,7 @@ fn a_row_that_is_locked_is_waited_for_once() {
         }
         for (label, force) in forces {
             let result = force.await.unwrap();
-            let locked = Err(StoreError::Refused { code: "55P03".into() });
+            let locked = Err(StoreError::refused("55P03"));
             assert!(if label == "locked" { result == locked } else { result.is_ok() }, "{label}: {result:?}");
         }
         drop(held);
@@ -177,7 +177,7 @@ fn transitions_of_many_stores_are_told_once_and_in_order() {
                         store.force(&name, None, by_hand),
                         store.load(&name, &settings)
                     );
-                    assert_eq!(refused, Err(StoreError::Refused { code: "SETTINGS".into() }));
+                    assert_eq!(refused, Err(StoreError::refused("SETTINGS")));
                     loaded.unwrap();
                     [first, second]
                 })
@@ -210,7 +210,7 @@ async fn report(server: &Postgres, proxy: &Proxy, settings: Settings, generation
             for _ in 0..20 {
                 match store.report(&name("payments"), &settings, &report).await {
                     Ok(reported) => done += u64::from(reported.counted),
-                    Err(StoreError::Refused { .. } | StoreError::Full) => {}
+                    Err(error) if error.is_refusal() => {}
                     Err(_) => unknown += 1,
                 }
             }

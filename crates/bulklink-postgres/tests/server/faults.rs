@@ -12,7 +12,7 @@ use futures_util::future::{join_all, poll_immediate};
 use crate::world::{Postgresql, Process, on_tokio, store};
 
 fn refused<T>(code: &str) -> Result<T, StoreError> {
-    Err(StoreError::Refused { code: code.into() })
+    Err(StoreError::refused(code))
 }
 
 /// A store that does not wait long for locks.
@@ -94,7 +94,7 @@ fn a_session_that_is_terminated_while_it_waits_has_had_no_effect() {
             pass(Duration::from_millis(2)).await;
         }
         assert_eq!(server.0.terminate_sessions(), 1);
-        assert_eq!(call.await, Err(StoreError::Unreachable));
+        assert_eq!(call.await, Err(StoreError::UNREACHABLE));
         process.ears.wait(|told| *told == Told::Ended);
         assert_eq!(process.ears.ends(), 1);
         assert_eq!(Process::on(&server.store(), 2).await.granted(&locked).await, 1);
@@ -126,7 +126,7 @@ fn a_commit_whose_answer_is_lost_has_taken_effect_once() {
             pass(Duration::from_millis(2)).await;
         }
         proxy.cut();
-        assert_eq!(call.await, Err(StoreError::Unreachable));
+        assert_eq!(call.await, Err(StoreError::UNREACHABLE));
         proxy.heal();
         server.0.sql("DROP TRIGGER slow ON bulklink.fleet");
         let next = Process::on(&server.store(), 1).await;
@@ -164,7 +164,7 @@ fn a_process_that_stops_with_the_row_loses_it_soon() {
         assert_eq!(other.state(&locked, 1, 2).await, Ok(2));
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
         proxy.heal();
-        assert_eq!(call.await, Err(StoreError::Unreachable));
+        assert_eq!(call.await, Err(StoreError::UNREACHABLE));
         stopped.ears.wait(|told| *told == Told::Ended);
     });
 }
@@ -316,8 +316,8 @@ fn connecting_into_a_black_hole_takes_as_long_as_it_may() {
         let time = Duration::from_millis(100);
         let store = PostgresStore::builder(&server.0.url_through(&proxy)).connect_timeout(time).build().unwrap();
         let start = Instant::now();
-        assert_eq!(Any::connect(&store, 1).await.err(), Some(StoreError::TimedOut));
-        assert_eq!(store.set_up(&[Part::Fleet], &[]).await, Err(StoreError::TimedOut));
+        assert_eq!(Any::connect(&store, 1).await.err(), Some(StoreError::TIMED_OUT));
+        assert_eq!(store.set_up(&[Part::Fleet], &[]).await, Err(StoreError::TIMED_OUT));
         assert!((time..time * 50).contains(&start.elapsed()));
     });
 }

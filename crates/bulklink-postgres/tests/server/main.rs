@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod causes;
 mod faults;
 mod rights;
 mod suite;

@@ -38,7 +38,7 @@ impl RedisChanges {
         let (info, timeout) = (connections.info.clone(), connections.connect_timeout);
         let node = Node::connect(info, timeout, Purpose::Look, Some(ears)).await?;
         if !node.life.begin() {
-            return Err(StoreError::Unreachable);
+            return Err(StoreError::UNREACHABLE);
         }
         let mut subscribe = cmd("SUBSCRIBE");
         match node.send(subscribe.arg(&channel)).await? {
@@ -46,7 +46,7 @@ impl RedisChanges {
                 Ok(RedisChanges { changes, _node: node })
             }
             Value::ServerError(error) => Err(of_server(&error)),
-            _ => Err(StoreError::Malformed),
+            _ => Err(StoreError::MALFORMED),
         }
     }
 }
@@ -54,7 +54,7 @@ impl RedisChanges {
 impl Changes for RedisChanges {
     async fn next(&mut self) -> Result<Change, StoreError> {
         let change = poll_fn(|context| Pin::new(&mut self.changes).poll_next(context)).await;
-        change.ok_or(StoreError::Unreachable)
+        change.ok_or(StoreError::UNREACHABLE)
     }
 }
 

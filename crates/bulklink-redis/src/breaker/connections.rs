@@ -56,7 +56,7 @@ impl Connections {
             let Some(error) = error_of(&reply) else { return Ok(reply) };
             let moved = route::moved(error);
             if let Some(address) = moved.or_else(|| route::asked(error)) {
-                let info = route::redirected(&node.info, address).ok_or(StoreError::Malformed)?;
+                let info = route::redirected(&node.info, address).ok_or(StoreError::MALFORMED)?;
                 let address = info.addr().to_string();
                 node = self.connect(info).await?;
                 is_asking = moved.is_none();

@@ -86,7 +86,7 @@ impl RedisCircuits {
     }
 
     /// How long an answer may take: 500 ms if it is not set. Then the operation fails with
-    /// [`StoreError::TimedOut`], and the next one connects anew.
+    /// [`StoreError::TIMED_OUT`], and the next one connects anew.
     #[must_use]
     pub fn answer_timeout(self, timeout: Duration) -> Self {
         RedisCircuits { timeout, ..self }
@@ -142,7 +142,7 @@ impl CircuitStore for RedisCircuits {
                 Ok(Value::Nil) => {}
                 Ok(reply) => rows.push((name, wire::reply(&reply)?.row)),
                 // The key is none of ours.
-                Err(StoreError::Refused { code }) if &*code == "ERR" => {}
+                Err(error) if error.code() == Some("ERR") => {}
                 Err(error) => return Err(error),
             }
         }

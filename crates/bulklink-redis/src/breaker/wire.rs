@@ -33,10 +33,10 @@ pub(super) fn script(operation: &Operation) -> (Script, Vec<String>) {
 
 /// Reads the reply of a script.
 pub(super) fn reply(value: &Value) -> Result<Reply, StoreError> {
-    let Value::Array(values) = value else { return Err(StoreError::Malformed) };
+    let Value::Array(values) = value else { return Err(StoreError::MALFORMED) };
     let number = |value: &Value| if let Value::Int(number) = value { Some(*number) } else { None };
     let numbers: Option<Vec<i64>> = values.iter().map(number).collect();
-    encoding::reply(&numbers.ok_or(StoreError::Malformed)?)
+    encoding::reply(&numbers.ok_or(StoreError::MALFORMED)?)
 }
 
 /// Reads a message: the label, and the numbers of the row.

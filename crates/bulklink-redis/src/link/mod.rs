@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink_fleet::share::{self, Allocator, LimitRefusal, Statement};
-use bulklink_fleet::{Link, Name, ProcessId, Receiver, Server, Session, StoreError, Version};
+use bulklink_fleet::{Link, Name, ProcessId, Receiver, Server, Session, StoreError, StoreErrorKind, Version};
 use redis::{ConnectionInfo, PushKind, Value, cmd};
 
 use self::node::{Hearer, Node, Purpose, error_of, text_of};
@@ -67,22 +67,28 @@ impl RedisLink {
 
     /// The connection to the server that a redirection names.
     async fn follow(&self, node: &Node, address: &str) -> Result<Arc<Node>, StoreError> {
-        let info = route::redirected(&node.info, address).ok_or(StoreError::Malformed)?;
+        let info = route::redirected(&node.info, address).ok_or(StoreError::MALFORMED)?;
         match self.shared.node_at(&info.addr().to_string()) {
             Some(node) => Ok(node),
             // The other names live on: a node that is dead must not take the link with it.
-            None => self.open(info).await.map_err(|error| match error {
-                StoreError::Unreachable | StoreError::TimedOut => refused("CLUSTERDOWN"),
-                error => error,
+            None => self.open(info).await.map_err(|error| match error.kind() {
+                StoreErrorKind::Unreachable | StoreErrorKind::TimedOut => {
+                    refused("CLUSTERDOWN").with_source(Arc::new(error))
+                }
+                _ => error,
             }),
         }
     }
 
     /// Ends the link after an error that leaves it without use.
     fn judge<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
-        // An answer on a link that has ended may be that of another command.
-        let result = self.shared.check().and(result);
-        if !matches!(result, Ok(_) | Err(StoreError::Refused { .. } | StoreError::Full)) {
+        // An answer on a link that has ended may be that of another command; but the error of the
+        // network is that of the link.
+        let result = match result {
+            Err(error) if error.kind() == StoreErrorKind::Unreachable => Err(error),
+            result => self.shared.check().and(result),
+        };
+        if result.as_ref().is_err_and(|error| !error.is_refusal()) {
             self.shared.end();
         }
         result
@@ -123,11 +129,11 @@ impl RedisLink {
                 }
                 Value::ServerError(error) => match route::moved(error) {
                     // Notices from there may come after the answers from elsewhere.
-                    Some(_) if is_listened => return Err(StoreError::Unreachable),
+                    Some(_) if is_listened => return Err(StoreError::UNREACHABLE),
                     Some(address) => node = self.follow(&node, address).await?,
                     None => return Err(of_server(error)),
                 },
-                _ => return Err(StoreError::Malformed),
+                _ => return Err(StoreError::MALFORMED),
             }
         }
         Err(refused("MOVED"))
@@ -146,7 +152,7 @@ impl RedisLink {
             match &reply {
                 Value::Push { kind: PushKind::SUnsubscribe, .. } => {}
                 Value::ServerError(error) => return Err(of_server(error)),
-                _ => return Err(StoreError::Malformed),
+                _ => return Err(StoreError::MALFORMED),
             }
         }
         Ok(())
@@ -167,7 +173,7 @@ impl RedisLink {
             // the server has refused the command, so it may be sent again: no other statement of
             // this process is on the way.
             if is_listened {
-                return Err(StoreError::Unreachable);
+                return Err(StoreError::UNREACHABLE);
             }
             node = self.follow(&node, address).await?;
             self.shared.set_route(name, &node, false)?;

@@ -78,10 +78,10 @@ impl Node {
         let mut pipeline = Pipeline::new();
         pipeline.cmd("CLIENT").arg("SETNAME").arg(visible(process)).cmd("INFO").arg("server");
         let replies = self.send_all(&pipeline, Some(timeout)).await?;
-        let [Value::Okay | Value::ServerError(_), about] = &replies[..] else { return Err(StoreError::Malformed) };
+        let [Value::Okay | Value::ServerError(_), about] = &replies[..] else { return Err(StoreError::MALFORMED) };
         // Without the right to ask, the run and the age stay unknown.
         if error_of(about).is_none() {
-            let about = text_of(about).ok_or(StoreError::Malformed)?;
+            let about = text_of(about).ok_or(StoreError::MALFORMED)?;
             self.server = server(about)?;
             self.is_cluster = is_cluster(about);
         }
@@ -108,7 +108,7 @@ impl Node {
             }
             // On a link that has ended, the reply may be that of another command.
             if self.life.is_over() {
-                return Err(StoreError::Unreachable);
+                return Err(StoreError::UNREACHABLE);
             }
             reply = self.call_by(way, script, arguments, timeout, is_asking).await?;
         }
@@ -133,7 +133,7 @@ impl Node {
         let (command, text) = if way == Way::Text { ("EVAL", &*script.text) } else { ("EVALSHA", &*script.hash) };
         pipeline.cmd(command).arg(text).arg(arguments);
         let mut replies = self.send_all(&pipeline, timeout).await?;
-        let reply = replies.pop().ok_or(StoreError::Malformed)?;
+        let reply = replies.pop().ok_or(StoreError::MALFORMED)?;
         // Without the right to ask, an error only leads back to the server that has the slot.
         match replies.pop() {
             Some(refusal @ Value::ServerError(_)) if is_asking && error_of(&reply).is_some() => Ok(refusal),
@@ -161,7 +161,7 @@ impl Node {
         let count = pipeline.len();
         let replies = in_order(connection.send_packed_commands(pipeline, 0, count)).await;
         let replies = replies.map_err(|error| of_connection(&error))?;
-        if replies.len() == count { Ok(replies) } else { Err(StoreError::Malformed) }
+        if replies.len() == count { Ok(replies) } else { Err(StoreError::MALFORMED) }
     }
 }
 

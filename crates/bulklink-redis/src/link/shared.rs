@@ -71,7 +71,7 @@ impl Shared {
             return Ok(Arc::clone(known));
         }
         if !node.life.begin() {
-            return Err(StoreError::Unreachable);
+            return Err(StoreError::UNREACHABLE);
         }
         let node = Arc::new(node);
         state.nodes.push(Arc::clone(&node));
@@ -90,7 +90,7 @@ impl Shared {
         if let Some(route) = state.routes.get(name) {
             return Ok(route.clone());
         }
-        let node = state.nodes.first().ok_or(StoreError::Unreachable)?;
+        let node = state.nodes.first().ok_or(StoreError::UNREACHABLE)?;
         Ok(Route { node: Arc::clone(node), is_listened: false })
     }
 
@@ -199,7 +199,7 @@ impl Hearer for Shared {
 
 impl State {
     fn check(&self) -> Result<(), StoreError> {
-        if self.receiver.is_some() { Ok(()) } else { Err(StoreError::Unreachable) }
+        if self.receiver.is_some() { Ok(()) } else { Err(StoreError::UNREACHABLE) }
     }
 
     /// Lets go of the connections: they end when nothing is on the way any more. Their tasks own

@@ -40,11 +40,11 @@ fn a_connection_that_ends_costs_one_operation() {
         let mut changes = store.changes(&namespace()).await.unwrap();
         assert_eq!(server.call(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).text(), "1");
         assert_eq!(server.call(&["CLIENT", "KILL", "TYPE", "pubsub"]).text(), "1");
-        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
-        assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+        assert_eq!(changes.next().await, Err(StoreError::UNREACHABLE));
+        assert_eq!(changes.next().await, Err(StoreError::UNREACHABLE));
         // The end may not have been read yet.
         let first = load(&store).await;
-        assert!(first.is_ok() || first == Err(StoreError::Unreachable), "{first:?}");
+        assert!(first.is_ok() || first == Err(StoreError::UNREACHABLE), "{first:?}");
         assert_eq!(load(&store).await.unwrap().generation, generation);
         let mut changes = store.changes(&namespace()).await.unwrap();
         store.force(&name("payments"), None, Force::Open).await.unwrap();
@@ -64,7 +64,7 @@ fn a_reply_that_is_lost_may_have_counted() {
         // It is loaded already.
         store.report(&name("other"), &settings, &report).await.unwrap();
         proxy.drop_replies(1);
-        assert_eq!(store.report(&name("payments"), &settings, &report).await, Err(StoreError::Unreachable));
+        assert_eq!(store.report(&name("payments"), &settings, &report).await, Err(StoreError::UNREACHABLE));
         assert_eq!(load(&store).await.unwrap().counts.failures, 1);
     });
 }
@@ -79,7 +79,7 @@ fn a_black_hole_is_left_when_the_time_is_over() {
         while load(&store).await.is_err() {}
         proxy.black_hole();
         let start = Instant::now();
-        assert_eq!(load(&store).await, Err(StoreError::TimedOut));
+        assert_eq!(load(&store).await, Err(StoreError::TIMED_OUT));
         assert!((Duration::from_millis(300)..Duration::from_secs(5)).contains(&start.elapsed()));
         proxy.heal();
         while load(&store).await.is_err() {
@@ -112,7 +112,7 @@ fn operations_go_on_after_script_flush_and_with_the_least_rights() {
     user.rules += " -eval";
     let server = require!(Server::builder().acl(user.clone()).start());
     let refused = runtime.block_on(async { load(&patient(&server.url_of(&user))).await });
-    assert_eq!(refused, Err(StoreError::Refused { code: "NOPERM".into() }));
+    assert_eq!(refused, Err(StoreError::refused("NOPERM")));
 }
 
 /// A refused operation has had no effect, and is no key of others.
@@ -122,7 +122,7 @@ fn without_the_rights_of_circuits_nothing_changes_and_the_error_says_so() {
     let listing = User { rules: format!("{} +scan +cluster|slots", service.rules), ..service };
     let looker = User { name: "looker".into(), rules: format!("{} -hmget", listing.rules), ..listing.clone() };
     let server = require!(Server::builder().acl(listing.clone()).acl(looker.clone()).start());
-    let denied = StoreError::Refused { code: "NOPERM".into() };
+    let denied = StoreError::refused("NOPERM");
     runtime().block_on(async {
         let before = load(&patient(&server.url())).await.unwrap();
         let store = patient(&server.url_of(&listing));
@@ -143,7 +143,7 @@ fn a_restart_is_survived_with_data_and_without() {
         for data in [Data::Keep, Data::Empty] {
             let mut changes = store.changes(&namespace()).await.unwrap();
             server.restart(data);
-            assert_eq!(changes.next().await, Err(StoreError::Unreachable));
+            assert_eq!(changes.next().await, Err(StoreError::UNREACHABLE));
             let _ = load(&store).await;
             let generation = load(&store).await.unwrap().generation;
             assert_eq!(generation == known, data == Data::Keep, "{data:?}: {generation} after {known}");
@@ -152,7 +152,7 @@ fn a_restart_is_survived_with_data_and_without() {
         }
         server.kill();
         let _ = load(&store).await;
-        assert_eq!(load(&store).await, Err(StoreError::Unreachable));
+        assert_eq!(load(&store).await, Err(StoreError::UNREACHABLE));
     });
 }
 
@@ -174,7 +174,7 @@ fn a_replica_refuses_until_it_is_promoted() {
     let mut replica = require!(Server::builder().tcp().replica_of(&server).start());
     runtime.block_on(async {
         let store = patient(&replica.url());
-        assert_eq!(load(&store).await, Err(StoreError::Refused { code: "READONLY".into() }));
+        assert_eq!(load(&store).await, Err(StoreError::refused("READONLY")));
         replica.promote();
         load(&store).await.unwrap();
     });
@@ -270,7 +270,7 @@ fn a_move_needs_the_right_to_ask() {
         }
         runtime.block_on(async { load(&patient(&cluster.nodes()[1 - to].url_of(&user))).await })
     };
-    assert_eq!(load(""), Err(StoreError::Refused { code: "NOPERM".into() }));
+    assert_eq!(load(""), Err(StoreError::refused("NOPERM")));
     let generation = load(" +asking").unwrap().generation;
     cluster.nodes()[to].call(&["SCRIPT", "FLUSH"]);
     assert_eq!(load(" -script|load +eval").unwrap().generation, generation);

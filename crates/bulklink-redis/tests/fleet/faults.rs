@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bulklink_redis::{JoinError, StoreError};
 use bulklink_servers::{Server, User, require};
+use bulklink_stores::causes::texts;
 use futures_util::future::FutureExt;
 
 use crate::world::{
@@ -87,8 +88,8 @@ async fn a_wrong_password_and_a_missing_right_are_errors_at_once<R: Platform>(ru
         let (fleet, bulkhead) = (process(runtime.clone(), &server.url_of(&used)), bulkhead(runtime.clone()));
         let joining = payments(&fleet, &bulkhead, 1, LEASE).connect_within(Duration::from_millis(500));
         let error = joining.connect().await.unwrap_err();
-        assert_eq!(error, JoinError::Unreached(Some(StoreError::Refused { code: code.into() })));
-        assert!(!format!("{error} {error:?} {fleet:?}").contains("secret"));
+        assert_eq!(error, JoinError::Store(StoreError::refused(code)));
+        assert!(!format!("{} {error:?} {fleet:?}", texts(&error).concat()).contains("secret"));
         assert_eq!(bulkhead.handle().ceilings().len(), 0);
     }
 }
@@ -100,7 +101,7 @@ async fn a_wrong_type_is_an_error_and_units_go_on<R: Platform>(runtime: R) {
     server.call(&["RENAME", "bl:{test:payments}:S", "kept"]);
     server.call(&["SET", "bl:{test:payments}:S", "text"]);
     pass(LEASE / 4).await;
-    let refused = StoreError::Refused { code: "WRONGTYPE".into() };
+    let refused = StoreError::refused("WRONGTYPE");
     assert_eq!(one.share.status().error, Some(refused.clone()));
     assert_eq!(one.share.look().await, Err(refused));
     drop(held);

@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod causes;
 mod faults;
 mod keys;
 mod network;

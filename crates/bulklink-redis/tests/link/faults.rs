@@ -40,7 +40,7 @@ async fn connecting_into_a_black_hole_takes_as_long_as_it_may() {
     proxy.black_hole();
     let store = RedisStore::builder(&proxy.url()).connect_timeout(Duration::from_millis(100)).build().unwrap();
     let start = Instant::now();
-    assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::TimedOut));
+    assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::TIMED_OUT));
     let time = start.elapsed();
     assert!((Duration::from_millis(100)..Duration::from_secs(5)).contains(&time), "{time:?}");
     proxy.heal();
@@ -53,10 +53,10 @@ async fn no_server_is_unreachable() {
     server.kill();
     for url in urls {
         let store = RedisStore::new(&url).unwrap();
-        assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::Unreachable), "{url}");
+        assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::UNREACHABLE), "{url}");
     }
     let store = RedisStore::new("redis://no-such-host.invalid").unwrap();
-    assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::Unreachable));
+    assert_eq!(Process::connect(&store, 1).await.err(), Some(StoreError::UNREACHABLE));
 }
 
 async fn a_promoted_replica_has_another_run() {
@@ -68,7 +68,7 @@ async fn a_promoted_replica_has_another_run() {
     let run = process.link.listen(&name).await.unwrap().run;
     let other = at(&replica.url(), 2).await;
     // What writes is refused, and the link stays.
-    let readonly = StoreError::Refused { code: "READONLY".into() };
+    let readonly = StoreError::refused("READONLY");
     other.link.listen(&name).await.unwrap();
     assert_eq!(other.state(&name, 0, 1).await, Err(readonly));
     let deadline = Instant::now() + crate::world::PATIENCE;

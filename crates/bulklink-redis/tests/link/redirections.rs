@@ -47,7 +47,7 @@ async fn a_name_is_listened_to_where_its_key_is() {
     process.link.listen(&name).await.unwrap();
     assert!(!has(&at_replica, "SSUBSCRIBE") && has(&at_primary, "SSUBSCRIBE"));
     // The answer is none of a script.
-    assert_eq!(process.link.look(&name).await, Err(StoreError::Malformed));
+    assert_eq!(process.link.look(&name).await, Err(StoreError::MALFORMED));
     assert!(!has(&at_replica, "EVALSHA") && has(&at_primary, "EVALSHA"));
 }
 
@@ -57,11 +57,11 @@ async fn a_name_that_is_listened_to_is_not_followed() {
     let process = at(&url, 1).await;
     let (listened, silent) = (name("a"), name("b"));
     process.link.listen(&listened).await.unwrap();
-    assert_eq!(process.link.look(&listened).await, Err(StoreError::Unreachable));
+    assert_eq!(process.link.look(&listened).await, Err(StoreError::UNREACHABLE));
     assert_eq!(process.ears.wait(|told| *told == Told::Ended).len(), 1);
     assert!(!has(&at_other, "EVALSHA"));
     let process = at(&url, 1).await;
-    assert_eq!(process.link.look(&silent).await, Err(StoreError::Malformed));
+    assert_eq!(process.link.look(&silent).await, Err(StoreError::MALFORMED));
     assert!(has(&at_other, "EVALSHA"));
 }
 
@@ -77,7 +77,7 @@ async fn a_redirection_in_a_circle_is_refused() {
     });
     // The host that answered, and a port on which nothing listens.
     let process = at(&url, 1).await;
-    let refused = |code: &str| Err(StoreError::Refused { code: code.into() });
+    let refused = |code: &str| Err(StoreError::refused(code));
     assert_eq!(process.link.listen(&name("a")).await.map(|_| ()), refused("CLUSTERDOWN"));
     assert_eq!(process.link.look(&name("a")).await.map(|_| ()), refused("CLUSTERDOWN"));
     assert_eq!(moves.load(Ordering::Relaxed), 2);
@@ -101,7 +101,7 @@ async fn a_redirection_to_nowhere_is_no_answer() {
             _ => answer(words),
         });
         let process = at(&url, 1).await;
-        assert_eq!(process.link.listen(&name("a")).await, Err(StoreError::Malformed), "{text}");
+        assert_eq!(process.link.listen(&name("a")).await, Err(StoreError::MALFORMED), "{text}");
         assert_eq!(process.ears.wait(|told| *told == Told::Ended).len(), 1);
     }
 }

@@ -27,7 +27,7 @@ on_both! {
 const SECRET: &str = "s3cret-pass";
 
 fn refused<T>(code: &str) -> Result<T, StoreError> {
-    Err(StoreError::Refused { code: code.into() })
+    Err(StoreError::refused(code))
 }
 
 fn assert_silent(shown: &str) {

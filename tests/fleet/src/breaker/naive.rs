@@ -101,11 +101,11 @@ impl<R: Register> CircuitStore for Naive<R> {
     }
 
     async fn changes(&self, _: &Namespace) -> Result<NoChanges, StoreError> {
-        Err(StoreError::Unreachable)
+        Err(StoreError::UNREACHABLE)
     }
 
     async fn list(&self, _: &Namespace) -> Result<Vec<(Name, Row)>, StoreError> {
-        Err(StoreError::Unreachable)
+        Err(StoreError::UNREACHABLE)
     }
 }
 

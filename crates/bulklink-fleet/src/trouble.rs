@@ -1,0 +1,256 @@
+//! What keeps a process from its store, for its operators: the last error, a handler, and the log.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bulklink::plumbing::contain;
+
+use crate::error::texts;
+use crate::{Namespace, StoreError};
+
+/// How many causes of one outage are told: their texts could differ each time.
+const MOST: usize = 8;
+
+/// Hears of the store.
+pub(crate) type Handler = Box<dyn Fn(Option<&StoreError>) + Send + Sync>;
+
+/// The present error, for any task.
+#[derive(Clone, Default)]
+pub(crate) struct LastError(Arc<Mutex<Option<StoreError>>>);
+
+impl LastError {
+    pub(crate) fn get(&self) -> Option<StoreError> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, error: Option<StoreError>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error;
+    }
+}
+
+/// What a task knows of its connection, and of what the store refuses.
+pub(crate) struct Trouble {
+    log: Log,
+    handler: Option<Handler>,
+    error: LastError,
+    /// Why there is no connection.
+    lost: Option<StoreError>,
+    /// What the store refuses, by the numbers of shares or circuits.
+    refused: BTreeMap<u64, StoreError>,
+    /// The causes that were told since the store was in reach.
+    told: Vec<String>,
+}
+
+/// The fields of the log.
+#[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "there is no log"))]
+struct Log {
+    of: &'static str,
+    namespace: Namespace,
+    process: Arc<str>,
+}
+
+impl Trouble {
+    pub(crate) fn new(of: &'static str, namespace: Namespace, process: Arc<str>, handler: Option<Handler>) -> Self {
+        Self {
+            log: Log { of, namespace, process },
+            handler,
+            error: LastError::default(),
+            lost: None,
+            refused: BTreeMap::new(),
+            told: vec![],
+        }
+    }
+
+    /// Returns where the present error is.
+    pub(crate) fn error(&self) -> LastError {
+        self.error.clone()
+    }
+
+    /// The connection has ended, or none could be made.
+    pub(crate) fn lost(&mut self, error: &StoreError) {
+        self.refused.clear();
+        self.lost = Some(error.clone());
+        self.update();
+    }
+
+    /// The store has answered this one, or refuses it.
+    pub(crate) fn note(&mut self, number: u64, refusal: Option<StoreError>) {
+        self.lost = None;
+        match refusal {
+            Some(error) => _ = self.refused.insert(number, error),
+            None => _ = self.refused.remove(&number),
+        }
+        if !(self.refused.is_empty() && self.told.is_empty()) {
+            self.update();
+        }
+    }
+
+    /// There is no such one any more. That is no answer of the store.
+    pub(crate) fn forget(&mut self, number: u64) {
+        if self.refused.remove(&number).is_some() {
+            self.error.set(self.present().cloned());
+        }
+    }
+
+    /// Nothing needs the store any more.
+    pub(crate) fn rest(&mut self) {
+        self.lost = None;
+        self.refused.clear();
+        self.error.set(None);
+    }
+
+    /// Forgets those that are gone.
+    #[cfg(feature = "circuits")]
+    pub(crate) fn retain(&mut self, lives: impl Fn(u64) -> bool) {
+        let gone: Vec<_> = self.refused.keys().copied().filter(|number| !lives(*number)).collect();
+        for number in gone {
+            self.forget(number);
+        }
+    }
+
+    fn present(&self) -> Option<&StoreError> {
+        self.lost.as_ref().or_else(|| self.refused.values().next())
+    }
+
+    fn update(&mut self) {
+        let error = self.present().cloned();
+        self.error.set(error.clone());
+        match error.map(|error| (texts(&error), error)) {
+            Some((text, error)) if self.told.len() < MOST && !self.told.contains(&text) => {
+                self.tell(Some((&error, &text)));
+                self.told.push(text);
+            }
+            None if !self.told.is_empty() => {
+                self.told.clear();
+                self.tell(None);
+            }
+            _ => {}
+        }
+    }
+
+    fn tell(&self, error: Option<(&StoreError, &str)>) {
+        self.log.write(error.map(|(_, text)| text));
+        if let Some(handler) = &self.handler {
+            contain(|| handler(error.map(|(error, _)| error)));
+        }
+    }
+}
+
+impl Log {
+    #[cfg(not(feature = "tracing"))]
+    fn write(&self, _: Option<&str>) {}
+
+    /// Writes why the store cannot be used, or that it can again.
+    #[cfg(feature = "tracing")]
+    fn write(&self, error: Option<&str>) {
+        let Self { of, namespace, process } = self;
+        if let Some(error) = error {
+            tracing::warn!(%namespace, %process, error, "the store of {of} is out of reach, or refuses");
+        } else {
+            tracing::info!(%namespace, %process, "the store of {of} answers again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Heard = Arc<Mutex<Vec<Option<String>>>>;
+
+    fn trouble() -> (Trouble, Heard) {
+        let heard = Heard::default();
+        let place = Arc::clone(&heard);
+        let handler: Handler =
+            Box::new(move |error| place.lock().expect("no panic").push(error.map(|error| texts(error))));
+        let namespace = Namespace::new("test").expect("valid");
+        (Trouble::new("a fleet", namespace, "service".into(), Some(handler)), heard)
+    }
+
+    fn caused(number: usize) -> StoreError {
+        StoreError::UNREACHABLE.with_source(Arc::new(std::io::Error::other(format!("cause {number}"))))
+    }
+
+    fn taken(heard: &Heard) -> Vec<Option<String>> {
+        std::mem::take(&mut *heard.lock().expect("no panic"))
+    }
+
+    #[test]
+    fn each_cause_of_an_outage_is_told_once_and_its_end_too() {
+        let (mut trouble, heard) = trouble();
+        trouble.note(1, None);
+        assert_eq!(taken(&heard), []);
+        for number in [0, 0, 1, 0, 1] {
+            trouble.lost(&caused(number));
+        }
+        let told = [0, 1].map(|number| Some(format!("the store is unreachable: cause {number}")));
+        assert_eq!((taken(&heard), trouble.error().get()), (told.into(), Some(StoreError::UNREACHABLE)));
+        for number in 0..100 {
+            trouble.lost(&caused(number));
+        }
+        assert_eq!(taken(&heard).len(), MOST - 2);
+        trouble.note(1, None);
+        trouble.note(1, None);
+        assert_eq!((taken(&heard), trouble.error().get()), (vec![None], None));
+        trouble.lost(&caused(0));
+        assert_eq!(taken(&heard).len(), 1, "another outage");
+    }
+
+    #[test]
+    fn a_refusal_lasts_until_that_share_has_an_answer_and_what_is_gone_is_no_answer() {
+        let (mut trouble, heard) = trouble();
+        let refused = |code: &str| Some(StoreError::refused(code));
+        trouble.note(1, refused("NOPERM"));
+        trouble.note(2, refused("NOPERM"));
+        trouble.note(3, None);
+        assert_eq!((taken(&heard).len(), trouble.error().get()), (1, refused("NOPERM")));
+        trouble.note(1, None);
+        assert_eq!((taken(&heard).len(), trouble.error().get()), (0, refused("NOPERM")));
+        trouble.note(1, refused("WRONGTYPE"));
+        trouble.forget(2);
+        assert_eq!((taken(&heard).len(), trouble.error().get()), (1, refused("WRONGTYPE")));
+        trouble.forget(1);
+        trouble.rest();
+        assert_eq!((taken(&heard).len(), trouble.error().get()), (0, None), "nothing needs it");
+        trouble.note(3, None);
+        assert_eq!(taken(&heard), [None]);
+    }
+
+    #[cfg(feature = "tracing")]
+    #[test]
+    fn the_log_has_a_line_for_each_cause_and_one_for_the_end() {
+        #[derive(Clone, Default)]
+        struct Log(Arc<Mutex<Vec<u8>>>);
+
+        impl std::io::Write for Log {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().expect("no panic").write(bytes)
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).without_time();
+        let subscriber = subscriber.with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let (mut trouble, _) = trouble();
+            trouble.lost(&caused(1));
+            trouble.lost(&caused(1));
+            trouble.note(1, None);
+        });
+        let bytes = log.0.lock().expect("no panic").clone();
+        let lines = String::from_utf8(bytes).expect("UTF-8");
+        let fields = "namespace=test process=service";
+        let from = "bulklink_fleet::trouble: the store of a fleet";
+        let error = r#"error="the store is unreachable: cause 1""#;
+        let expected = [
+            format!(" WARN {from} is out of reach, or refuses {fields} {error}"),
+            format!(" INFO {from} answers again {fields}"),
+        ];
+        assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
+    }
+}
