@@ -68,8 +68,7 @@ pub(crate) fn steps(options: Options) -> Vec<Step> {
         (options.goal.is_none(), options.gate, options.measure.quick, options.goal.clone());
     let build = Step::new("bench build", move || {
         readings::clear(&readings::folder())?;
-        let programs = if gate { ["--bin=bench-memory", "--bin=bench-report"].as_slice() } else { &["--bins"] };
-        run(cargo(&["build", "--release", "-p", PACKAGE]).args(programs))
+        if gate { instructions::build() } else { run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bins"])) }
     });
     let sources = [
         (is_all, source("memory", |readings| run(program("bench-memory").arg(readings.join("memory.json"))))),

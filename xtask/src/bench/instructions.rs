@@ -20,6 +20,14 @@ const WITHOUT: &str = "bulklink_no_statistics";
 /// checks that they come first.
 const IN_BOTH: [&str; 2] = ["*::scenes_0", "*::scenes_1"];
 
+/// The program under callgrind.
+const BENCH: [&str; 7] = ["bench", "-p", PACKAGE, "--bench", "instructions", "--features", "instructions"];
+
+/// Builds it, and with it the package's other programs, for which the scenes are not compiled again.
+pub(super) fn build() -> Result<()> {
+    run(cargo(&BENCH).arg("--no-run"))
+}
+
 pub(super) fn usual(readings: &Path) -> Result<()> {
     count(&mut cargo(&[]), &readings.join("instructions"), "*")
 }
@@ -41,8 +49,7 @@ fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
     let id = ask(&mut crate::run::cargo(&["pkgid", "gungraun"])).context("cargo does not know gungraun")?;
     let version = id.trim().rsplit(['@', '#']).next().unwrap_or_default();
     let runner = programs::from_registry("gungraun-runner", version)?;
-    cargo.args(["bench", "-p", PACKAGE, "--bench", "instructions", "--features", "instructions"]);
-    cargo.args(["--", scenes, "--save-summary=json", "--home"]);
+    cargo.args(BENCH).args(["--", scenes, "--save-summary=json", "--home"]);
     cargo.arg(home).arg(format!("--parallel={}", available_parallelism().map_or(1, usize::from)));
     // The report reads the summaries, which hold all that is printed.
     run(cargo.env("GUNGRAUN_RUNNER", runner).stdout(Stdio::null()))
