@@ -42,9 +42,10 @@ pub(crate) fn run_all() -> Result<()> {
     side_by_side([Suite::of_cargo("docs", docs)].into_iter().chain(suites).collect())
 }
 
-/// Returns the integration tests of these names, with these variables.
+/// Returns the integration tests of these names, in this order, with these variables.
 pub(crate) fn only(tests: &[&str], variables: &[(&str, u32)]) -> Result<Vec<Suite>> {
     let mut suites = build(tests)?;
+    suites.sort_by_key(|suite| suite.place(tests));
     for suite in &mut suites {
         suite.program.envs(variables.iter().map(|(name, value)| (name, value.to_string())));
     }
@@ -115,6 +116,11 @@ impl Suite {
         Suite { name: name.to_owned(), command: shown(&program), program, has_servers: false }
     }
 
+    /// Its place among integration tests of these names.
+    fn place(&self, tests: &[&str]) -> Option<usize> {
+        tests.iter().position(|test| self.command.ends_with(&format!("--test {test}")))
+    }
+
     /// The output is written to a file, because a process that outlives the program would keep a
     /// pipe open.
     fn run(mut self) -> Result<()> {
@@ -167,6 +173,15 @@ mod tests {
             );
         }
         assert!(found(&built("lib", true, r#""/p""#).replace("/a/", "/c/")).is_err());
+    }
+
+    #[test]
+    fn suites_have_the_places_of_their_names() {
+        let place = |name| {
+            let command = command("cargo", &["test", "-p", "a", "--test", name]);
+            Suite::of_cargo(name, command).place(&["searches", "exhaustive"])
+        };
+        assert_eq!(["searches", "exhaustive", "more_exhaustive"].map(place), [Some(0), Some(1), None]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) fn proofs(yes: bool) -> Vec<Step> {
 /// Runs all proofs side by side, those first that take longest.
 fn prove() -> Result<()> {
     const FRONT: [&str; 5] = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
-    let tests = [SEARCHES, PROPERTIES, &["differential"]].concat();
+    let tests = [SEARCHES, &["differential"], PROPERTIES].concat();
     let values = [(DEPTH, PROVEN_DEPTH), (CASES, PROVEN_CASES), ("BULKLINK_COMMANDS", 120_000)];
     let longer = suites::only(&tests, &values)?;
     let mut lock_only = cargo(&FRONT);
