@@ -23,7 +23,8 @@ const IN_BOTH: [&str; 2] = ["*::scenes_0", "*::scenes_1"];
 /// The program under callgrind.
 const BENCH: [&str; 7] = ["bench", "-p", PACKAGE, "--bench", "instructions", "--features", "instructions"];
 
-/// Builds it, and with it the package's other programs, for which the scenes are not compiled again.
+/// Builds it, and with it the package's other programs, for which the scenes are not compiled
+/// again.
 pub(super) fn build() -> Result<()> {
     run(cargo(&BENCH).arg("--no-run"))
 }

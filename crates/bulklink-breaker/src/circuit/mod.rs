@@ -6,47 +6,19 @@
 
 pub(crate) mod settings;
 pub(crate) mod snapshot;
+mod state;
 pub(crate) mod window;
 
 use alloc::vec::Vec;
-use core::fmt;
 
 use bulklink::{InvalidArgument, runtime::Instant};
 
 pub use settings::Settings;
 #[cfg(feature = "std")]
 pub(crate) use settings::{beside, duration, number};
+pub use state::State;
 pub(crate) use window::Window;
 pub use window::{Counts, Mark, Outcomes};
-
-/// Whether a circuit lets calls through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// All calls.
-    Closed,
-    /// None, until the cool-down has passed.
-    Open,
-    /// A few, which are probes: the cool-down has passed.
-    HalfOpen,
-}
-
-impl State {
-    /// Returns the name in snake case, for machines. It never changes.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            State::Closed => "closed",
-            State::Open => "open",
-            State::HalfOpen => "half_open",
-        }
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == State::HalfOpen { "half-open" } else { self.as_str() })
-    }
-}
 
 /// The name of a probe, which its caller chooses.
 ///

@@ -185,7 +185,7 @@ fn a_namespace_is_required_and_errors_name_what_cannot_be_a_name() {
     let scene = Scene::new();
     let builder = || Circuits::builder(scene.store.clone(), scene.executor.runtime());
     let missing = builder().build().unwrap_err();
-    let no_name = "the circuit has no name on the store: ";
+    let no_name = "no circuit is shared: ";
     let text = "namespace must be a valid name: the name is empty, got \"\"";
     assert_eq!(texts(&missing), format!("{no_name}{text}"));
     let invalid = builder().namespace("a b").build().unwrap_err();
