@@ -78,6 +78,12 @@ pub use bulklink_fleet::{
 /// The protocol, for the tests of this crate. It may change in any release.
 #[doc(hidden)]
 pub mod plumbing {
+    /// Has circuits read the time from a list of seconds and microseconds.
+    #[cfg(all(feature = "breaker", any(feature = "tokio", feature = "smol")))]
+    pub fn with_clock(circuits: crate::breaker::RedisCircuits, key: &str) -> crate::breaker::RedisCircuits {
+        circuits.with_clock(key)
+    }
+
     pub use crate::decode::{notice, reply, resized, state};
     pub use crate::encode::{Call, look, resize, sync};
     pub use crate::keys::Keys;

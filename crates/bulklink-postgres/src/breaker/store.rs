@@ -83,10 +83,8 @@ impl PostgresCircuits {
         PostgresCircuits { timeout, session: Arc::default(), ..self }
     }
 
-    /// Reads the time by an expression, for the tests of this crate.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_clock(self, expression: &str) -> Self {
+    /// Reads the time by an expression.
+    pub(crate) fn with_clock(self, expression: &str) -> Self {
         PostgresCircuits { clock: Some(expression.to_owned()), session: Arc::default(), ..self }
     }
 

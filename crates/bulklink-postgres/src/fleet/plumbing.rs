@@ -8,6 +8,12 @@ use bulklink_fleet::{Name, ServerTime};
 use super::row::{Line, Row};
 use super::step::{Answer, Command, Me};
 
+/// Has circuits read the time by an expression.
+#[cfg(feature = "breaker")]
+pub fn with_clock(circuits: crate::breaker::PostgresCircuits, expression: &str) -> crate::breaker::PostgresCircuits {
+    circuits.with_clock(expression)
+}
+
 /// A row that is encoded and decoded for each statement, as on a server.
 #[derive(Debug, Default)]
 pub struct Rows {

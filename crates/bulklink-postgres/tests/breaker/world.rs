@@ -8,6 +8,7 @@ use bulklink_circuits::Subject;
 use bulklink_fleet::circuits::{CircuitStore, Row};
 use bulklink_fleet::{Name, Namespace, StoreError};
 use bulklink_postgres::breaker::PostgresCircuits;
+use bulklink_postgres::plumbing::with_clock;
 use bulklink_postgres::{Part, PostgresStore, PostgresStoreBuilder};
 use bulklink_servers::{Missing, Postgres, SqlSession};
 use tokio::runtime::{Builder, Runtime};
@@ -43,7 +44,7 @@ impl Subject for Postgresql {
     type Store = PostgresCircuits;
 
     fn store(&self) -> PostgresCircuits {
-        circuits(&self.server.url()).with_clock(CLOCK)
+        with_clock(circuits(&self.server.url()), CLOCK)
     }
 
     fn set_now(&self, micros: u64) {

@@ -92,10 +92,8 @@ impl RedisCircuits {
         RedisCircuits { timeout, ..self }
     }
 
-    /// Reads the time from a list of seconds and microseconds, for the tests of this crate.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_clock(self, key: &str) -> Self {
+    /// Reads the time from a list of seconds and microseconds.
+    pub(crate) fn with_clock(self, key: &str) -> Self {
         let changed = |text: &str| text.replace("call('TIME')", "call('LRANGE', KEYS[2], 0, 1)").into();
         RedisCircuits { scripts: Arc::new(Scripts::new(changed)), clock: Some(key.to_owned()), ..self }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use bulklink_circuits::Subject;
 use bulklink_redis::RedisStore;
 use bulklink_redis::breaker::RedisCircuits;
-use bulklink_redis::plumbing::Keys;
+use bulklink_redis::plumbing::{Keys, with_clock};
 use bulklink_redis::{Name, Namespace};
 use bulklink_servers::{Connection, Missing, Server};
 use tokio::runtime::{Builder, Runtime};
@@ -39,7 +39,7 @@ impl Subject for Redis {
     type Store = RedisCircuits;
 
     fn store(&self) -> RedisCircuits {
-        RedisStore::new(&self.url).unwrap().circuits().with_clock(CLOCK)
+        with_clock(RedisStore::new(&self.url).unwrap().circuits(), CLOCK)
     }
 
     fn set_now(&self, micros: u64) {
