@@ -89,7 +89,7 @@ impl Receiver for Deaf {
 
 /// A link of no process: it listens to no name.
 pub(crate) async fn link<S: LeaseStore>(store: &S, timeout: Duration) -> Result<S::Link, StoreError> {
-    let session = Session { id: ProcessId::from(0), process: "bulklink-ctl".into() };
+    let session = Session::new(ProcessId::from(0), "bulklink-ctl");
     // The store's own limit is for each of several steps.
     in_time(timeout * 2, store.connect(&session, Arc::new(Deaf))).await
 }

@@ -12,6 +12,11 @@ use crate::{Name, Namespace, ProcessId, RunId, StoreError, Version};
 /// A store has no policy: it has no deadlines, does not repeat commands, and does not connect
 /// again by itself. A command must never reach another server, or another run of the server, than
 /// the one that its link was connected to.
+///
+/// # Other stores
+///
+/// Any crate may implement this and [`Link`]. A method that they must have is added in a release
+/// that breaks others alone; one with a default may come in any.
 pub trait LeaseStore: Send + Sync + 'static {
     /// A connection.
     type Link: Link;
@@ -65,6 +70,7 @@ pub trait Link: Send + Sync + 'static {
 
 /// The facts that a link knows about the server of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Server {
     /// The run of the server program. `None` if it cannot be learned.
     pub run: Option<RunId>,
@@ -72,13 +78,28 @@ pub struct Server {
     pub age: Option<Duration>,
 }
 
+impl Server {
+    /// Makes the facts.
+    pub const fn new(run: Option<RunId>, age: Option<Duration>) -> Self {
+        Self { run, age }
+    }
+}
+
 /// The process that connects.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Session {
     /// Its identity.
     pub id: ProcessId,
     /// A name for people, such as the program's. It is shown in the server's lists of clients.
     pub process: Arc<str>,
+}
+
+impl Session {
+    /// Makes a session, such as for a store's tests.
+    pub fn new(id: ProcessId, process: impl Into<Arc<str>>) -> Self {
+        Self { id, process: process.into() }
+    }
 }
 
 /// Takes notices, which a link receives without a question. Calls must be short, and must not

@@ -117,7 +117,7 @@ static STATEMENTS: AtomicU64 = AtomicU64::new(1);
 
 /// Returns the identity of a process.
 pub fn session(number: u128) -> Session {
-    Session { id: ProcessId::from(number), process: format!("process {number}").into() }
+    Session::new(ProcessId::from(number), format!("process {number}"))
 }
 
 impl<L: Link> Process<L> {

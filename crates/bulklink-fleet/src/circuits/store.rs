@@ -30,6 +30,9 @@ use crate::{Name, Namespace, StoreError};
 ///   with the code `SETTINGS`, and change nothing.
 /// - A call that a closed circuit lets through is [`Effect::Done`], a probe [`Effect::Probe`].
 ///
+/// Any crate may implement this trait and [`Changes`]. A method that they must have is added in a
+/// release that breaks others alone; one with a default may come in any.
+///
 /// The stores of this project do the steps by items that may change in any release. A process that
 /// shares circuits calls [`operate`](CircuitStore::operate) alone: the methods that a store has by
 /// it are for others.
@@ -167,6 +170,7 @@ pub trait Changes: Send + 'static {
 
 /// A transition of a circuit on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Change {
     /// The circuit.
     pub name: Name,
@@ -174,10 +178,18 @@ pub struct Change {
     pub row: Row,
 }
 
+impl Change {
+    /// Makes a transition, for a store.
+    pub const fn new(name: Name, row: Row) -> Self {
+        Self { name, row }
+    }
+}
+
 /// The knowledge of a server about a circuit.
 ///
 /// Times are from when the server answered, by its clock: no time of another clock is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Row {
     /// Whether it lets calls through. After its cool-down it is half-open, even if no call has come
     /// since.
@@ -223,6 +235,7 @@ impl Row {
 
 /// The answer to a call that wants to be a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Asked {
     /// Whether the call was let through.
     pub admission: Result<Pass, Refused>,
@@ -263,6 +276,7 @@ pub enum Report {
 
 /// The answer to a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Reported {
     /// Whether it could count. It could not if the circuit has changed its state since, or another
     /// probe has taken the place of this one.

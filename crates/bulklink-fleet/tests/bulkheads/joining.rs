@@ -75,7 +75,7 @@ fn a_store_has_the_names_of_all_limits_that_were_declared() {
         scene.join(&fleet, &bulkhead, |builder| builder).output().unwrap().unwrap();
     }
     // A look declares nothing.
-    let session = Session { id: ProcessId::from(9), process: "looker".into() };
+    let session = Session::new(ProcessId::from(9), "looker");
     let (link, typo) = (store.clone(), "test:typo".parse().unwrap());
     let looked = scene.executor.spawn(async move { link.connect(&session, Arc::new(Deaf)).await?.look(&typo).await });
     scene.executor.run_until_idle();

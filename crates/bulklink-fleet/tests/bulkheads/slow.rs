@@ -101,7 +101,7 @@ impl Link for SlowLink {
         let server = self.inner.listen(name).await?;
         let age = self.store.began.map(|began| self.made.saturating_since(began));
         let run = if weather.has_no_run.load(SeqCst) { None } else { server.run };
-        Ok(Server { run, age: age.or(server.age) })
+        Ok(Server::new(run, age.or(server.age)))
     }
 
     async fn unlisten(&self, name: &Name) -> Result<(), StoreError> {

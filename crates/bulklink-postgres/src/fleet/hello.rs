@@ -58,7 +58,7 @@ async fn facts(client: &Client) -> Result<Facts, StoreError> {
         };
         let age = found.get(2).and_then(|micros| micros.parse::<i64>().ok()).unwrap_or_default();
         let run = RunId::from(hash(&format!("{} {}", found[0], found[1])));
-        return Ok(Facts { run: Some(run), age: Some(Duration::from_micros(u64::try_from(age).unwrap_or_default())) });
+        return Ok(Facts::new(Some(run), Some(Duration::from_micros(u64::try_from(age).unwrap_or_default()))));
     }
     // Its row is there, and cannot be seen.
     Err(refused("42501"))

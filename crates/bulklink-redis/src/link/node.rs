@@ -269,7 +269,7 @@ fn server(info: &str) -> Result<Server, StoreError> {
     // 40 digits, of which 16 are random enough.
     let run = field(info, "run_id").and_then(|run| u64::from_str_radix(run.get(..16)?, 16).ok());
     let age = field(info, "uptime_in_seconds").and_then(|seconds| seconds.trim().parse().ok());
-    Ok(Server { run: run.map(RunId::from), age: age.map(Duration::from_secs) })
+    Ok(Server::new(run.map(RunId::from), age.map(Duration::from_secs)))
 }
 
 pub(crate) fn text_of(value: &Value) -> Option<&str> {
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn info_is_read_as_far_as_it_goes() {
         let info = "# Server\r\nredis_version:7.2.4\r\nrun_id:0123456789abcdef0123\r\nuptime_in_seconds:12\r\n";
-        let whole = Server { run: Some(RunId::from(0x0123_4567_89ab_cdef)), age: Some(Duration::from_secs(12)) };
+        let whole = Server::new(Some(RunId::from(0x0123_4567_89ab_cdef)), Some(Duration::from_secs(12)));
         assert_eq!(server(info), Ok(whole));
         assert_eq!(server(""), Ok(Server::default()));
         assert_eq!(server("run_id:zz\nuptime_in_seconds:-1"), Ok(Server::default()));

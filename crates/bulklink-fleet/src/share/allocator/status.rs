@@ -6,6 +6,7 @@ use super::{Allocator, Declaration, Epoch, Level, ProcessId, RunId, ServerTime, 
 
 /// The state of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Status {
     /// The epoch of the data.
     pub epoch: Epoch,
@@ -33,6 +34,7 @@ pub struct Status {
 
 /// One process in a [`Status`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RowStatus {
     /// The process.
     pub process: ProcessId,
