@@ -2,6 +2,7 @@
 
 mod clock;
 mod faults;
+mod log;
 mod memory;
 mod paced;
 mod random;
