@@ -232,7 +232,7 @@ fn breakers_and_shares_are_read_beside_bulkheads() {
     const SHARE: &str = "limit = 100\nlease = \"20s\"\nfetch = \"5ms\"\non_outage = \"share\"";
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Limits {
+    struct Settings {
         limits: Config,
         breakers: BTreeMap<String, BreakerConfig>,
         shares: BTreeMap<String, ShareConfig>,
@@ -241,7 +241,7 @@ fn breakers_and_shares_are_read_beside_bulkheads() {
         let text = format!(
             "[limits.bulkheads.payments]\nparallelism = 10\n[shares.payments]\n{SHARE}\n[breakers.payments]\n{breaker}"
         );
-        Figment::from(Toml::string(&text)).extract::<Limits>()
+        Figment::from(Toml::string(&text)).extract::<Settings>()
     };
     let settings =
         read("over = \"10s\"\nfailure_rate = 50\ncool_down = \"1m\"\ncount_cancelled = true").expect("valid");
