@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use bulklink_core::Reserve;
 use bulklink_core::plumbing::Word;
-use bulklink_model::gate::{Extra, FILTERS, FILTERS_WITH_A_WORD, RawLimits, RawRequest, ScriptedWorld, Start, Step};
+use bulklink_model::gate::{
+    Ask, Extra, FILTERS, FILTERS_WITH_A_WORD, Input, RawLimits, RawRequest, ScriptedWorld, Start, Step,
+};
 use bulklink_model::runner::play_all;
-use bulklink_model::script::Script;
+use bulklink_model::script::{Machine, Script};
 use proptest::prelude::*;
 
 #[test]
@@ -39,6 +41,51 @@ fn through_the_word_the_gate_does_what_the_model_does() {
 fn a_gate_with_a_large_capacity_works_without_the_word() {
     let edge = Word::MAX_CAPACITY;
     play_all::<ScriptedWorld>(scripts(starts(edge - 1..=edge + 2, 0..=4), steps(any_cost()), 0..=100));
+}
+
+/// So the time of a rejection that is collected after that is the later one.
+#[test]
+fn a_ticket_that_is_cancelled_brings_the_time() {
+    let start = Start {
+        limits: (1, 3, None),
+        waiting_room_units: None,
+        measures_waits: true,
+        observed: FILTERS[0],
+        through_word: false,
+        reserve: Reserve::Learnt,
+        collect_limit: None,
+        measures_holds: false,
+        deadlines: true,
+        extra: Extra::Nothing,
+        prelude: vec![],
+    };
+    let mut world = ScriptedWorld::begin(&start);
+    let mut give = |times, input| {
+        (0..times).for_each(|_| world.give(input));
+        world.check();
+    };
+    let until = |end| Input::Enter(Ask { deadline: Some(end), ..Ask::ONE });
+    // An operation of 8 ns is the reserve, and another one has the slot.
+    give(1, until(100));
+    give(8, Input::Tick);
+    give(1, Input::Release(0));
+    give(1, Input::Enter(Ask::ONE));
+    // The second call is rejected at 40 because of the reserve, and the third leaves at 41.
+    give(1, until(48));
+    give(1, Input::Enter(Ask::ONE));
+    give(32, Input::Tick);
+    give(1, Input::Advance);
+    give(1, Input::Tick);
+    give(1, Input::Cancel(3));
+    give(1, Input::Collect(2));
+    give(1, Input::Release(1));
+    give(1, Input::Enter(Ask::ONE));
+    // The next one is rejected at 296, one nanosecond before it would reduce the reserve.
+    give(215, Input::Tick);
+    give(1, until(304));
+    give(40, Input::Tick);
+    give(1, Input::Advance);
+    give(1, Input::Collect(5));
 }
 
 fn scripts(

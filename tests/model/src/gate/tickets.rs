@@ -69,6 +69,9 @@ impl World {
     }
 
     fn cancel_at(&mut self, ticket: Ticket, now: Option<Instant>) -> Result<Option<Id>, Ticket> {
+        if now.is_some() {
+            self.model.latest = self.now;
+        }
         match &mut self.calls {
             Some(calls) => calls.cancel(&mut self.gate, ticket, now),
             None => self.gate.cancel(ticket, now),
