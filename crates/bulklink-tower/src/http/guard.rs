@@ -16,7 +16,7 @@ use crate::{BoxError, GuardLayer};
 
 /// Adds the call to what the body holds.
 fn with_call(held: Option<Held>, call: Unfinished) -> Held {
-    Held { call: Some(call), slot: held.and_then(|held| held.slot) }
+    Held { call: Some(Box::new(call)), slot: held.and_then(|held| held.slot) }
 }
 
 impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Guarding<Q, A, E> for HoldBody {

@@ -63,8 +63,9 @@ struct Slots {
 /// The slot of a request and the call of a guard, until the response has ended.
 #[derive(Debug)]
 pub struct Held {
-    // The call first, because it ends before its slot is free.
-    pub(super) call: Option<Unfinished>,
+    // The call first, because it ends before its slot is free. Boxed, so that a body without one
+    // is small.
+    pub(super) call: Option<Box<Unfinished>>,
     pub(super) slot: Option<SlotOf>,
 }
 

@@ -270,16 +270,18 @@ impl Shared {
     /// The rejection by a word that is restricted.
     #[inline]
     fn restricted(&self, refusal: Refusal) -> Rejection {
-        let by = if self.has(hint::CAUSE) { self.caused_identity() } else { Arc::clone(&self.identity) };
-        Rejection::restricted(by, refusal, self.fast.noted())
+        if self.has(hint::CAUSE) {
+            return self.restricted_for_a_cause(refusal);
+        }
+        Rejection::restricted(Arc::clone(&self.identity), refusal, self.fast.noted())
     }
 
-    /// The identity with the cause of the ceiling that binds, unless that was lifted meanwhile.
+    /// The same with the cause of the ceiling that binds, unless that was lifted meanwhile.
     #[cold]
     #[inline(never)]
-    fn caused_identity(&self) -> Arc<Identity> {
-        let restricted = self.beside_the_word(|state| state.restricted_identity());
-        restricted.unwrap_or_else(|| Arc::clone(&self.identity))
+    fn restricted_for_a_cause(&self, refusal: Refusal) -> Rejection {
+        let by = self.beside_the_word(|state| state.restricted_identity());
+        Rejection::restricted(by.unwrap_or_else(|| Arc::clone(&self.identity)), refusal, self.fast.noted())
     }
 
     /// Returns how many operations the runtime should count for a call that the word did not admit.
