@@ -81,13 +81,13 @@ fn a_guard_counts_by_the_classifier_of_its_breaker() {
         executor.block_on(async move { guard.execute(async move { result }).await }).ok();
     }
     assert_eq!(counts(&breaker.status().totals), [1, 2, 1, 0, 0]);
-    for builder in [
-        Guard::builder(&bulkhead).breaker(&breaker).classify(ByResult),
-        Guard::builder(&bulkhead).classify(ByResult).breaker(&breaker),
-    ] {
-        let text = builder.build().unwrap_err().to_string();
-        assert_eq!(text, "classify must not be set beside breaker, got both");
-    }
+    let refused = Guard::builder(&bulkhead).classify(ByResult).breaker(&breaker).build().unwrap_err();
+    assert_eq!(refused.to_string(), "classify must be set after breaker, got it before");
+
+    let all_fail = |_: &Result<u32, &'static str>| Outcome::Failure;
+    let strict = Guard::builder(&bulkhead).breaker(&breaker).classify(all_fail).build().unwrap();
+    executor.block_on(async move { strict.execute(async { RESULTS[0] }).await }).ok();
+    assert_eq!(counts(&breaker.status().totals), [1, 3, 1, 0, 0], "in place of the breaker's own");
 }
 
 fn outcome<T, E>(by_status: &ByHttpStatus, result: Result<T, E>) -> Outcome

@@ -55,9 +55,9 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
         self
     }
 
-    /// Uses this breaker instead of a new one, with its own settings and classifier. Set none of
-    /// [`settings`](GuardBuilder::settings), [`count_cancelled`](GuardBuilder::count_cancelled) and
-    /// [`classify`](GuardBuilder::classify) beside it.
+    /// Uses this breaker instead of a new one, with its own settings and classifier. Set neither
+    /// [`settings`](GuardBuilder::settings) nor [`count_cancelled`](GuardBuilder::count_cancelled)
+    /// beside it, and [`classify`](GuardBuilder::classify) only after it.
     pub fn breaker<C: Clone>(self, breaker: &Breaker<C>) -> GuardBuilder<R, C> {
         let shared = breaker.classified(ErrorsFail);
         GuardBuilder { breaker: Some(shared), ..self.with_classifier(breaker.classifier().clone()) }
@@ -84,9 +84,13 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
         self
     }
 
-    /// Which results are failures of the dependency. If it is not set, each error is one.
+    /// Which results are failures of the dependency. If it is not set, each error is one. After
+    /// [`breaker`](GuardBuilder::breaker), it is for the calls of this guard alone, in place of the
+    /// breaker's own.
     pub fn classify<C>(self, classify: C) -> GuardBuilder<R, C> {
-        GuardBuilder { is_classified: true, ..self.with_classifier(classify) }
+        // Before a breaker, whose own would replace it.
+        let is_classified = self.breaker.is_none();
+        GuardBuilder { is_classified, ..self.with_classifier(classify) }
     }
 
     fn with_classifier<C>(self, classify: C) -> GuardBuilder<R, C> {
@@ -116,7 +120,9 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
             number("half_open_capacity", u32::try_from(capacity).unwrap_or(u32::MAX), 1..=most)?;
         }
         let breaker = match (self.breaker, self.settings, self.count_cancelled) {
-            (Some(_), ..) if self.is_classified => return Err(beside("classify", "breaker")),
+            (Some(_), ..) if self.is_classified => {
+                return Err(InvalidArgument::new("classify", "it before", "must be set after breaker"));
+            }
             (Some(breaker), None, None) => breaker,
             (Some(_), Some(_), _) => return Err(beside("settings", "breaker")),
             (Some(_), _, Some(_)) => return Err(beside("count_cancelled", "breaker")),
