@@ -54,7 +54,7 @@ pub(crate) fn payments() -> Result<Bulkhead> {
 
 /// What every process of the fleet declares.
 pub(crate) fn share(fleet: &Fleet<Tokio>, payments: &Bulkhead) -> ShareBuilder<Tokio> {
-    let tuning = Tuning { beat: Duration::from_millis(200), ..Tuning::default() };
+    let tuning = Tuning::default().with_beat(Duration::from_millis(200));
     fleet.share(payments).limit(LIMIT).lease(LEASE).claim(Duration::from_secs(1)).tuning(tuning)
 }
 

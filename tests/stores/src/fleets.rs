@@ -46,7 +46,7 @@ pub fn payments<R: Platform>(
     limit: usize,
     lease: Duration,
 ) -> ShareBuilder<R> {
-    let tuning = Tuning { beat: Duration::from_millis(100), ..Tuning::default() };
+    let tuning = Tuning::default().with_beat(Duration::from_millis(100));
     fleet.share(bulkhead).limit(limit).lease(lease).claim(lease / 2).tuning(tuning)
 }
 

@@ -165,8 +165,11 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         self
     }
 
-    /// Declares the limit, and waits until the store has answered. Until then, the bulkhead admits
-    /// no call. It is tried again and again, until its time is over.
+    /// Declares the limit, and waits until the store has answered. From the call of this on, also
+    /// before the future is polled, and until the store has answered, the bulkhead admits no call.
+    /// It is tried again and again, until its time is over: for ever with a
+    /// [time](Self::connect_within) of `Duration::MAX`, for a program that begins without its
+    /// store.
     ///
     /// The share lasts as long as its bulkhead, or until the process [leaves](FleetShare::leave):
     /// dropping the handle that this returns changes nothing.
@@ -180,25 +183,28 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     /// # Cancel safety
     ///
     /// If the future is dropped, the bulkhead is as it was before.
-    pub async fn connect(self) -> Result<FleetShare<R>, JoinError> {
+    pub fn connect(self) -> impl Future<Output = Result<FleetShare<R>, JoinError>> + use<R> {
         let runtime = self.fleet.runtime.clone();
         let deadline = runtime.now().saturating_add(self.patience);
-        let share = self.begin()?;
-        let mut joining = Joining(Some(Arc::clone(&share.seat)));
-        let mut sleep = pin!(runtime.sleep_until(deadline));
-        let joined = poll_fn(|context| {
-            let known = share.seat.poll(context, |standing, _| match standing {
-                Standing::Joining(_) => None,
-                Standing::Refused(refusal) => Some(Err(JoinError::Refused(*refusal))),
-                Standing::Joined => Some(Ok(())),
-                Standing::Left => Some(Err(JoinError::Closed)),
+        let begun = self.begin().map(|share| (Joining(Some(Arc::clone(&share.seat))), share));
+        async move {
+            let (mut joining, share) = begun?;
+            let mut sleep = pin!(runtime.sleep_until(deadline));
+            let joined = poll_fn(|context| {
+                let known = share.seat.poll(context, |standing, _| match standing {
+                    Standing::Joining(_) => None,
+                    Standing::Refused(refusal) => Some(Err(JoinError::Refused(*refusal))),
+                    Standing::Joined => Some(Ok(())),
+                    Standing::Left => Some(Err(JoinError::Closed)),
+                });
+                let unreached = || Err(share.seat.unreached());
+                if known.is_ready() { known } else { sleep.as_mut().poll(context).map(|()| unreached()) }
             });
-            if known.is_ready() { known } else { sleep.as_mut().poll(context).map(|()| Err(share.seat.unreached())) }
-        });
-        joined.await?;
-        joining.0 = None;
-        drop(joining);
-        Ok(share)
+            joined.await?;
+            joining.0 = None;
+            drop(joining);
+            Ok(share)
+        }
     }
 
     /// Begins the share, under a ceiling of zero.

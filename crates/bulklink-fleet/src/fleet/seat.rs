@@ -450,10 +450,10 @@ impl Seat {
         let state = self.lock();
         let ((limit, version), (processes, weights)) = (state.share.limit(), state.share.fleet());
         ShareStatus {
-            granted: state.share.usable(now),
-            in_use: state.in_use,
-            firm: state.share.firm(),
-            limit,
+            granted: whole(state.share.usable(now)),
+            in_use: whole(state.in_use),
+            firm: state.share.firm().map(whole),
+            limit: whole(limit),
             version,
             processes,
             weights,
@@ -467,4 +467,9 @@ impl Seat {
             lost: state.lost,
         }
     }
+}
+
+/// Returns units as the front counts them.
+fn whole(units: u32) -> usize {
+    units.try_into().unwrap_or(usize::MAX)
 }

@@ -11,13 +11,13 @@ use crate::{StoreError, Token, Version};
 #[non_exhaustive]
 pub struct ShareStatus {
     /// The units that this process can use: the ceiling of its bulkhead is at most that.
-    pub granted: u32,
+    pub granted: usize,
     /// Units in use when the share was looked at last.
-    pub in_use: u32,
+    pub in_use: usize,
     /// The units that this process can keep in use while others wait; `None` if none waits.
-    pub firm: Option<u32>,
+    pub firm: Option<usize>,
     /// The live limit of the fleet, in units. Zero until the store has answered.
-    pub limit: u32,
+    pub limit: usize,
     /// Its version.
     pub version: Version,
     /// The number of processes that use or need units.

@@ -11,6 +11,9 @@
 //!
 //! The first two keep the limit whatever the policy does: tests run them with arbitrary decisions.
 //!
+//! The values of the protocol are plain, because stores build them: a field is added to one in a
+//! release that breaks other stores alone. Programs need none of them.
+//!
 //! ```
 //! use std::time::Duration;
 //!

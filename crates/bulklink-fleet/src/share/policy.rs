@@ -12,6 +12,7 @@ use super::{Demand, Share};
 
 /// How a process uses its share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Tuning {
     /// The time from one statement to the next, if nothing else is to be stated: 1 s.
     pub beat: Duration,
@@ -33,6 +34,30 @@ impl Default for Tuning {
 }
 
 impl Tuning {
+    /// Returns this tuning with another [`beat`](Tuning::beat).
+    #[must_use]
+    pub fn with_beat(self, beat: Duration) -> Self {
+        Self { beat, ..self }
+    }
+
+    /// Returns this tuning with another [`linger`](Tuning::linger).
+    #[must_use]
+    pub fn with_linger(self, linger: Duration) -> Self {
+        Self { linger, ..self }
+    }
+
+    /// Returns this tuning with another [`turn`](Tuning::turn).
+    #[must_use]
+    pub fn with_turn(self, turn: Duration) -> Self {
+        Self { turn, ..self }
+    }
+
+    /// Returns this tuning with another [`headroom`](Tuning::headroom).
+    #[must_use]
+    pub fn with_headroom(self, headroom: u32) -> Self {
+        Self { headroom, ..self }
+    }
+
     /// Returns the tuning for mutual exclusion: a unit serves one call at a time, and is given back
     /// immediately while other processes wait.
     #[must_use]

@@ -57,6 +57,33 @@ fn a_section_of_a_configuration_declares_its_values_and_leaves_the_others() {
     scene.join(&fleet, &other, join).output().unwrap().expect("a section replaces what was set before");
 }
 
+/// So no call is admitted beside the fleet, however late a task polls the future.
+#[test]
+fn no_call_is_admitted_from_the_call_of_connect_on() {
+    let mut scene = Scene::new();
+    let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
+    let connecting = fleet.share(&bulkhead).limit(4).connect();
+    assert_eq!(bulkhead.try_slot().unwrap_err().restriction().map(|restriction| restriction.units), Some(0));
+    drop(connecting);
+    drop(bulkhead.try_slot().expect("it is as before"));
+    scene.advance(100);
+    scene.join(&fleet, &bulkhead, |builder| builder).output().unwrap().expect("the name is free again");
+}
+
+#[test]
+fn a_share_without_an_end_of_its_patience_begins_when_the_store_is_there() {
+    let mut scene = Scene::new();
+    scene.store.stall(true);
+    let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
+    let connecting = scene.join(&fleet, &bulkhead, |builder| builder.connect_within(Duration::MAX));
+    scene.advance(3_600_000);
+    assert!(connecting.output().is_none() && bulkhead.try_slot().is_err());
+    scene.store.stall(false);
+    scene.advance(10_000);
+    connecting.output().expect("the store answers").expect("it has begun");
+    drop(bulkhead.try_slot().expect("a unit"));
+}
+
 struct Deaf;
 
 impl Receiver for Deaf {
@@ -109,12 +136,9 @@ fn bad_values_are_errors_and_change_nothing() {
             18446744073709551615.999999999s",
         ),
         (|builder| builder.claim(Duration::ZERO), "claim must be at least two beats, 2s, got 0ns"),
+        (|builder| builder.tuning(Tuning::default().with_beat(Duration::ZERO)), "beat must be at least 1 ms, got 0ns"),
         (
-            |builder| builder.tuning(Tuning { beat: Duration::ZERO, ..Tuning::default() }),
-            "beat must be at least 1 ms, got 0ns",
-        ),
-        (
-            |builder| builder.tuning(Tuning { beat: Duration::MAX, ..Tuning::default() }),
+            |builder| builder.tuning(Tuning::default().with_beat(Duration::MAX)),
             "claim must be at least two beats, 18446744073709551615.999999999s, got 3s",
         ),
     ];

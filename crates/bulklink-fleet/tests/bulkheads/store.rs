@@ -107,11 +107,7 @@ fn what_happens_without_the_store_can_be_chosen() {
         assert_eq!(if allowed == 0 { free - 1 } else { free }, allowed, "{outage:?}");
         scene.store.start();
         scene.advance(20_000);
-        assert_eq!(
-            first.bulkhead.handle().ceilings()[0].units.min(4),
-            first.share.status().granted as usize,
-            "{outage:?}"
-        );
+        assert_eq!(first.bulkhead.handle().ceilings()[0].units.min(4), first.share.status().granted, "{outage:?}");
     }
 }
 

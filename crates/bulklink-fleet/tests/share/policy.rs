@@ -97,7 +97,7 @@ fn an_idle_process_sends_nothing() {
 /// Its calls have gone before it had units: so it needs none, which the next beat states.
 #[test]
 fn a_process_that_needs_nothing_any_more_says_so_once() {
-    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    let mut process = Process::new(Tuning::default().with_headroom(0));
     process.other(100, need(0, 10));
     process.load.waiting = 5;
     process.look(101);
@@ -112,7 +112,7 @@ fn a_process_that_needs_nothing_any_more_says_so_once() {
 /// Also long before the next beat: no other process may be left that hands out units.
 #[test]
 fn a_process_that_waits_asks_again_when_units_can_be_free() {
-    let mut process = Process::new(Tuning { beat: Duration::from_secs(60), headroom: 0, ..Tuning::default() });
+    let mut process = Process::new(Tuning::default().with_beat(Duration::from_secs(60)).with_headroom(0));
     process.other(100, need(0, 10));
     process.load.waiting = 5;
     assert_eq!(process.look(101).1, Some(at(3_100)), "the other is silent then");
@@ -125,7 +125,7 @@ fn a_process_that_waits_asks_again_when_units_can_be_free() {
 /// With the units of a notice, the time at which others could become free is of no interest.
 #[test]
 fn a_process_that_has_what_it_needs_does_not_ask_for_more() {
-    let mut policy = Policy::new(Tuning { beat: Duration::from_secs(60), headroom: 0, ..Tuning::default() });
+    let mut policy = Policy::new(Tuning::default().with_beat(Duration::from_secs(60)).with_headroom(0));
     let (mut share, waiting) = (share(), load(|load| load.waiting = 5));
     let demand = policy.look(at(0), &waiting, &share).demand.unwrap();
     let reply = granted(&mut share, 0, demand, 0, 90_000);
@@ -154,7 +154,7 @@ fn a_process_without_idle_units_is_not_looked_at_for_them() {
 
 #[test]
 fn a_process_asks_when_its_load_exceeds_its_units_and_again_when_it_has_grown() {
-    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    let mut process = Process::new(Tuning::default().with_headroom(0));
     process.look(0);
     process.take_sent();
     process.load.waiting = 12;
@@ -265,7 +265,7 @@ fn a_new_connection_is_owed_a_statement() {
 /// One without a need sends nothing until the next beat, and is not looked at before.
 #[test]
 fn a_process_states_its_spare_units_with_each_beat_and_nothing_in_between() {
-    let mut process = Process::new(Tuning { headroom: 50, ..Tuning::default() });
+    let mut process = Process::new(Tuning::default().with_headroom(50));
     process.load.in_use = 4;
     process.look(0);
     assert_eq!(process.take_sent().last(), Some(&Demand { spare: 2, ..need(0, 4) }));
@@ -326,7 +326,7 @@ fn nothing_is_stated_without_a_connection_or_beside_another_statement() {
 /// are enough.
 #[test]
 fn a_process_says_with_how_many_units_it_can_go_on() {
-    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    let mut process = Process::new(Tuning::default().with_headroom(0));
     process.look(0);
     process.other(0, need(0, 8));
     process.take_sent();
@@ -345,7 +345,7 @@ fn a_process_says_with_how_many_units_it_can_go_on() {
 /// The units that it has are enough for the call that waited first, so fewer would change nothing.
 #[test]
 fn a_process_that_can_go_on_does_not_state_fewer_units() {
-    let mut process = Process::new(Tuning { headroom: 0, ..Tuning::default() });
+    let mut process = Process::new(Tuning::default().with_headroom(0));
     process.look(0);
     process.other(0, need(0, 8));
     process.load = load(|load| (load.waiting, load.first) = (9, 2));

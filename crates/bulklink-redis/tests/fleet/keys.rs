@@ -28,7 +28,7 @@ async fn keys_that_come_and_go_keep_their_limits_and_leave_nothing_behind<R: Pla
     let tenants = [&fleets[0], &fleets[1]].map(|fleet| {
         let builder = Partitions::<usize, _>::builder_on(runtime.clone(), "tenants").parallelism(4).waiting_room(20);
         let tenants = builder.max_partitions(KEPT).wait_limit(Duration::from_secs(5)).build().unwrap();
-        let tuning = Tuning { beat: Duration::from_millis(100), ..Tuning::default() };
+        let tuning = Tuning::default().with_beat(Duration::from_millis(100));
         let options =
             move |_: &usize, share: ShareBuilder<R>| share.limit(2).lease(LEASE).claim(LEASE / 2).tuning(tuning);
         fleet.share_partitions(&tenants, options).unwrap();

@@ -46,7 +46,7 @@ impl Ours {
         let limit = usize::try_from(task.limit)?;
         let bulkhead = Bulkhead::builder(&task.name).parallelism(limit).waiting_room(WAITING_ROOM).build()?;
         // Renewed four times in a lease, so that one beat may be late.
-        let tuning = Tuning { beat: task.ttl / 4, ..Tuning::default() };
+        let tuning = Tuning::default().with_beat(task.ttl / 4);
         let share = fleet.share(&bulkhead).limit(limit).lease(task.ttl).claim(task.ttl / 2);
         let share = share.tuning(if task.is_strict { tuning.strict() } else { tuning });
         // In a storm, the first connections may be cut.
