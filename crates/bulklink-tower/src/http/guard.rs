@@ -50,14 +50,22 @@ impl<T, B: http_body::Body, E> Guarding<http::Request<T>, Response<B>, E> for Re
         Ok(match error {
             GuardError::Open(open) => {
                 let estimate = open.retry_after.or_else(|| (open.state == State::HalfOpen).then_some(SOON));
-                self.attached(self.response(protocol, &self.templates.open, estimate), open)
+                let mut response = self.response(protocol, &self.templates.open, estimate);
+                self.attach(&mut response, open);
+                response
             }
             GuardError::TimedOut(timed_out) => {
-                self.attached(self.response(protocol, &self.templates.timed_out, None), timed_out)
+                let mut response = self.response(protocol, &self.templates.timed_out, None);
+                self.attach(&mut response, timed_out);
+                response
             }
             GuardError::Rejected(rejection) => {
                 let is_late = rejection.kept().is_some();
-                self.rejection(protocol, rejection, is_late, estimated_wait)
+                let template = self.templates.of(&rejection, is_late);
+                let estimate = if template.is_temporary { estimated_wait() } else { None };
+                let mut response = self.response(protocol, template, estimate);
+                self.attach(&mut response, rejection);
+                response
             }
             GuardError::Operation(never) => match never {},
             other => unreachable!("no closure is spawned: {other}"),

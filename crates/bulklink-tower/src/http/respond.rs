@@ -128,29 +128,15 @@ impl Respond {
         response.map(Body::rejection)
     }
 
-    #[inline]
-    pub(super) fn rejection<B: http_body::Body>(
-        &self,
-        protocol: Protocol,
-        rejection: Rejection,
-        is_late: bool,
-        estimated_wait: impl FnOnce() -> Option<Duration>,
-    ) -> Response<Body<B>> {
-        let template = self.templates.of(&rejection, is_late);
-        let estimate = if template.is_temporary { estimated_wait() } else { None };
-        self.attached(self.response(protocol, template, estimate), rejection)
-    }
-
     /// Leaves the error among the extensions of its response, if it is to.
     #[inline]
-    pub(super) fn attached<B, T>(&self, mut response: Response<B>, error: T) -> Response<B>
+    pub(super) fn attach<B, T>(&self, response: &mut Response<B>, error: T)
     where
         T: Clone + Send + Sync + 'static,
     {
         if self.templates.attaches_rejections {
             response.extensions_mut().insert(error);
         }
-        response
     }
 }
 
@@ -206,11 +192,17 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Response<Body<B>>, E> {
         let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
-        Ok(self.rejection(protocol, rejection, is_late, estimated_wait))
+        let template = self.templates.of(&rejection, is_late);
+        let estimate = if template.is_temporary { estimated_wait() } else { None };
+        let mut response = self.response(protocol, template, estimate);
+        self.attach(&mut response, rejection);
+        Ok(response)
     }
 
     fn cancelled(&self, protocol: Protocol, error: DeadlinePassed) -> Result<Response<Body<B>>, E> {
-        Ok(self.attached(self.response(protocol, &self.templates.cancelled, None), error))
+        let mut response = self.response(protocol, &self.templates.cancelled, None);
+        self.attach(&mut response, error);
+        Ok(response)
     }
 }
 

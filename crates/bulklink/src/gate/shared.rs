@@ -40,7 +40,7 @@ pub(crate) mod hint {
     pub(in crate::gate) const TAKE_BACK: u8 = 4;
     /// It was a partition, and is none any more: no call enters it again.
     pub(crate) const GONE: u8 = 8;
-    /// The least ceiling has a cause, which rejections take under the lock.
+    /// The least ceiling has a cause, so that the gate rejects, and not the word.
     pub(in crate::gate) const CAUSE: u8 = 16;
 }
 
@@ -233,7 +233,9 @@ impl Shared {
     /// Apart from the usual answers, which would otherwise need more registers.
     #[inline(never)]
     fn try_enter_undecided(&self, request: &Request) -> Result<Grant, Rejection> {
-        match self.fast.reject_now_restricted(request) {
+        // A rejection with a cause is the gate's.
+        let refused = if self.has(hint::CAUSE) { None } else { self.fast.reject_now_restricted(request) };
+        match refused {
             Some(refusal) if trace::is_on() => Err(self.reject_and_log(refusal)),
             Some(refusal) => Err(self.restricted(refusal)),
             None => self.try_enter_gate(request),
@@ -263,6 +265,10 @@ impl Shared {
     #[cold]
     #[inline(never)]
     pub(crate) fn reject_restricted(&self, request: &Request) -> Option<Rejection> {
+        // A rejection with a cause is the gate's.
+        if self.has(hint::CAUSE) {
+            return None;
+        }
         let refused = self.fast.reject_restricted(request, self.identity.waiting_room);
         refused.map(|refusal| self.restricted(refusal))
     }
@@ -270,18 +276,7 @@ impl Shared {
     /// The rejection by a word that is restricted.
     #[inline]
     fn restricted(&self, refusal: Refusal) -> Rejection {
-        if self.has(hint::CAUSE) {
-            return self.restricted_for_a_cause(refusal);
-        }
         Rejection::restricted(Arc::clone(&self.identity), refusal, self.fast.noted())
-    }
-
-    /// The same with the cause of the ceiling that binds, unless that was lifted meanwhile.
-    #[cold]
-    #[inline(never)]
-    fn restricted_for_a_cause(&self, refusal: Refusal) -> Rejection {
-        let by = self.beside_the_word(|state| state.restricted_identity());
-        Rejection::restricted(by.unwrap_or_else(|| Arc::clone(&self.identity)), refusal, self.fast.noted())
     }
 
     /// Returns how many operations the runtime should count for a call that the word did not admit.
