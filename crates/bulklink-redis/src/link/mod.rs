@@ -70,9 +70,9 @@ impl RedisLink {
         let info = route::redirected(&node.info, address).ok_or(StoreError::MALFORMED)?;
         match self.shared.node_at(&info.addr().to_string()) {
             Some(node) => Ok(node),
-            // The other names live on: a node that is dead must not take the link with it.
+            // The other names live on: a node that is dead, or not trusted, must not end the link.
             None => self.open(info).await.map_err(|error| match error.kind() {
-                StoreErrorKind::Unreachable | StoreErrorKind::TimedOut => {
+                StoreErrorKind::Unreachable | StoreErrorKind::TimedOut | StoreErrorKind::Tls => {
                     refused("CLUSTERDOWN").with_source(Arc::new(error))
                 }
                 _ => error,
