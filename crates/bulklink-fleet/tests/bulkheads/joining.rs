@@ -76,12 +76,11 @@ fn a_share_without_an_end_of_its_patience_begins_when_the_store_is_there() {
     scene.store.stall(true);
     let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
     let connecting = scene.join(&fleet, &bulkhead, |builder| builder.connect_within(Duration::MAX));
-    scene.advance(3_600_000);
+    scene.advance(60_000);
     assert!(connecting.output().is_none() && bulkhead.try_slot().is_err());
     scene.store.stall(false);
     scene.advance(10_000);
     connecting.output().expect("the store answers").expect("it has begun");
-    drop(bulkhead.try_slot().expect("a unit"));
 }
 
 struct Deaf;
