@@ -47,8 +47,8 @@ pub struct Admitted {
 
 /// A call whose operation has succeeded, and whose answer is on its way.
 ///
-/// If it is dropped before the answer has ended, it counts as the operation has, unless
-/// cancelled calls are failures, or the thread is panicking.
+/// If it is dropped before the answer has ended, it counts as the operation has, unless the thread
+/// is panicking: servers drop a body that they have sent, without asking for its end.
 #[derive(Debug)]
 pub struct Unfinished(Option<Call<'static>>);
 
@@ -72,7 +72,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         match self.0.take() {
-            Some(call) if !thread::panicking() && !call.counts_cancelled() => call.succeed(),
+            Some(call) if !thread::panicking() => call.succeed(),
             dropped => drop(dropped),
         }
     }

@@ -42,6 +42,8 @@ use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Health};
 #[derive(Clone, Default)]
 pub struct BreakerRegistry {
     members: Arc<Mutex<Vec<Member>>>,
+    /// Locked while a configuration is applied: one after the other.
+    turn: Arc<Mutex<()>>,
 }
 
 #[derive(Clone)]
@@ -130,7 +132,8 @@ impl BreakerRegistry {
     /// # Errors
     ///
     /// If a setting is impossible or cannot change, or if a label is invalid or is there twice. The
-    /// error has every reason.
+    /// error has every reason. Configurations are applied one after the other; the clock must not
+    /// apply one.
     ///
     /// ```
     /// use bulklink_breaker::{BreakerConfig, BreakerRegistry, Guard};
@@ -160,6 +163,7 @@ impl BreakerRegistry {
         sections: &BTreeMap<String, BreakerConfig>,
         clock: &C,
     ) -> Result<AppliedBreakers, ConfigError> {
+        let _turn = lock(&self.turn);
         let (sections, mut problems) = config::by_label(sections);
         let members = self.members();
         let (mut added, mut changed) = (Vec::new(), Vec::new());

@@ -63,8 +63,9 @@ use crate::{BoxError, Errors};
 ///
 /// The result of the service counts as the [classifier](bulklink_breaker::GuardBuilder::classify)
 /// of the guard says. A status such as 503 is an `Ok` of an HTTP service, so that needs
-/// [`ByHttpStatus`](bulklink_breaker::ByHttpStatus). An error that is a rejection or an open
-/// circuit of a layer inside counts for neither side: the dependency was not asked.
+/// `ByHttpStatus`. An error that is a rejection or an open circuit of a layer inside counts for
+/// neither side: the dependency was not asked. Where layers inside [respond](GuardLayer::respond),
+/// the classifier sees their responses, and `ByHttpStatus` counts them for neither side.
 ///
 /// # When the call ends
 ///
@@ -77,7 +78,7 @@ use crate::{BoxError, Errors};
 /// | --- | --- |
 /// | ends | the head was classified |
 /// | fails | failure |
-/// | is dropped before its end | the head was classified; a failure with `count_cancelled(true)` |
+/// | is dropped before its end | the head was classified: a server drops a whole body without asking |
 ///
 /// The run limit is on the service's answer, and so on the head. A call whose head is no success
 /// has ended with it, and only its slot is held on. A probe whose body takes longer than the

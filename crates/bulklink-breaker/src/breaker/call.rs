@@ -118,11 +118,6 @@ impl<'a> Call<'a> {
         self.core.settle(self.pass, self.began, ending);
     }
 
-    /// Whether a drop of it is a failure.
-    pub(crate) fn counts_cancelled(&self) -> bool {
-        self.core.config.count_cancelled
-    }
-
     /// Runs the operation of this call, so that a panic differs from a drop.
     pub(crate) async fn run<F: Future>(&mut self, mut operation: Pin<&mut F>) -> F::Output {
         poll_fn(|context| self.poll(operation.as_mut(), context)).await

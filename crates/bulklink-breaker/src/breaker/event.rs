@@ -79,8 +79,10 @@ impl Handlers {
             told.is_delivering = true;
             let handlers = told.handlers.clone();
             drop(told);
-            for (_, handler) in &handlers {
+            for (_, handler) in handlers {
                 contain(|| handler(&transition));
+                // It may have been removed meanwhile, and its drop is foreign, too.
+                discard(handler);
             }
             told = self.lock();
             told.is_delivering = false;

@@ -146,8 +146,8 @@ impl<K> Breaker<K> {
     }
 
     /// Changes the settings while calls run, and returns those before. The state stays as it is, as
-    /// [`Circuit::set_settings`] says, with the cool-down that has begun; calls that began while
-    /// durations did not matter are not slow.
+    /// [`Circuit::set_settings`](crate::Circuit::set_settings) says, with the cool-down that has
+    /// begun; calls that began while durations did not matter are not slow.
     ///
     /// # Errors
     ///

@@ -7,7 +7,8 @@ use bulklink::{Handle, Status};
 use crate::{Breaker, BreakerStatus, Health};
 
 /// The status of a guard: that of its breaker and that of its bulkhead; returned by
-/// [`Guard::status`](crate::Guard::status) and [`Registry::status`](crate::Registry::status).
+/// [`Guard::status`](crate::Guard::status) and
+/// [`BreakerRegistry::status`](crate::BreakerRegistry::status).
 ///
 /// Each part is consistent in itself; they are read one after the other.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! Handlers of transitions: in order, under no lock, and contained.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use bulklink::testing::FakeClock;
 use bulklink_breaker::{Breaker, Counts, Outcome, Settings, State, Transition};
 
-use crate::{admitted, breaker, builder, ms, recorded, taken, two_in_a_row};
+use crate::{admitted, breaker, builder, ms, recorded, state, taken, two_in_a_row};
 
 fn steps(log: &[Transition]) -> Vec<(State, State)> {
     log.iter().map(|transition| (transition.from, transition.to)).collect()
@@ -214,4 +214,28 @@ fn the_drop_of_a_handler_may_use_the_breaker_and_panic() {
     let id = breaker.add_transition_handler(move |_| _ = &inside);
     assert!(breaker.remove_transition_handler(id));
     breaker.force_open();
+}
+
+/// Its drop is foreign code, which may use the breaker, and may panic.
+#[test]
+fn a_handler_that_removes_itself_is_dropped_outside_the_lock() {
+    struct Uses(Breaker);
+
+    impl Drop for Uses {
+        fn drop(&mut self) {
+            self.0.remove_transition_handler(self.0.add_transition_handler(|_| {}));
+            panic!("on purpose");
+        }
+    }
+
+    let breaker = breaker(&FakeClock::new(), Settings::consecutive(1));
+    let id = Arc::new(OnceLock::new());
+    let (own, own_id, owned) = (breaker.clone(), Arc::clone(&id), Uses(breaker.clone()));
+    let new = breaker.add_transition_handler(move |_| {
+        let _ = &owned;
+        own.remove_transition_handler(*own_id.get().expect("it is set"));
+    });
+    id.set(new).expect("once");
+    assert!(breaker.blocking_execute(|| Err::<(), _>("failed")).is_err());
+    assert_eq!(state(&breaker), State::Open);
 }

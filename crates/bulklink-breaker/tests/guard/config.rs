@@ -1,6 +1,8 @@
 //! Breakers from a configuration.
 
 use std::collections::BTreeMap;
+use std::sync::Barrier;
+use std::thread;
 
 use bulklink::testing::FakeClock;
 use bulklink_breaker::{Breaker, BreakerConfig, BreakerRegistry, Settings, State};
@@ -153,6 +155,24 @@ fn a_breaker_of_the_program_gets_its_settings_and_is_never_removed() {
     assert_eq!(own.settings(), Settings::consecutive(9));
     assert_eq!(applied(&registry, &sections([])), "");
     assert_eq!(registry.len(), 1);
+}
+
+#[test]
+fn configurations_are_applied_one_after_the_other() {
+    let registry = BreakerRegistry::new();
+    let barrier = Barrier::new(2);
+    let apply = |label| {
+        for _ in 0..3_000 {
+            barrier.wait();
+            registry.apply(&sections([(label, in_a_row(1))]), &FakeClock::new()).expect("valid");
+            barrier.wait();
+            assert_eq!(registry.len(), 1, "that of one of them");
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| apply("a"));
+        apply("b");
+    });
 }
 
 /// As a guard is built around the breaker that its section has made.
