@@ -99,11 +99,13 @@ impl Held {
 
     /// Ends the call of a guard, if it has one.
     pub(super) fn end_call(&mut self, has_failed: bool) {
-        #[cfg(feature = "breaker")]
-        if let Some(call) = self.call.take() {
-            call.end(has_failed);
+        match self.call.take().map(|call| *call) {
+            #[cfg(feature = "breaker")]
+            Some(call) => call.end(has_failed),
+            #[cfg(not(feature = "breaker"))]
+            Some(none) => match none {},
+            None => _ = has_failed,
         }
-        let _ = has_failed;
     }
 }
 
