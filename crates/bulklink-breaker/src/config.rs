@@ -173,8 +173,7 @@ impl BreakerConfig {
         match self.count_cancelled.unwrap_or_default() {
             wanted if wanted == has => Ok(settings),
             wanted => {
-                let requirement = format_args!("must stay {has} while this exists");
-                Err(InvalidArgument::new("count_cancelled", wanted, requirement))
+                Err(InvalidArgument::new("count_cancelled", wanted, format_args!("must stay {has} while this exists")))
             }
         }
     }

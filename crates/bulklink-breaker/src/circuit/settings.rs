@@ -389,8 +389,7 @@ pub fn duration(name: &'static str, value: Duration, least: Duration) -> Result<
     if (least..=LONGEST).contains(&value) {
         return Ok(());
     }
-    let requirement = format_args!("must be from {least:?} to 100 years");
-    Err(InvalidArgument::new(name, format_args!("{value:?}"), requirement))
+    Err(InvalidArgument::new(name, format_args!("{value:?}"), format_args!("must be from {least:?} to 100 years")))
 }
 
 /// The error of two settings of which only one can count.
