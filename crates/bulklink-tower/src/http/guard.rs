@@ -14,7 +14,7 @@ use crate::guard::{Guarding, is_refusal};
 use crate::outcome::Outcome;
 use crate::{BoxError, GuardLayer};
 
-/// Adds the call to what the body holds.
+/// Adds the call to the slot that the body holds.
 fn with_call(held: Option<Held>, call: Unfinished) -> Held {
     Held { call: Some(Box::new(call)), slot: held.and_then(|held| held.slot) }
 }
@@ -50,22 +50,14 @@ impl<T, B: http_body::Body, E> Guarding<http::Request<T>, Response<B>, E> for Re
         Ok(match error {
             GuardError::Open(open) => {
                 let estimate = open.retry_after.or_else(|| (open.state == State::HalfOpen).then_some(SOON));
-                let mut response = self.response(protocol, &self.templates.open, estimate);
-                self.attach(&mut response, open);
-                response
+                self.answer(protocol, &self.templates.open, estimate, open)
             }
-            GuardError::TimedOut(timed_out) => {
-                let mut response = self.response(protocol, &self.templates.timed_out, None);
-                self.attach(&mut response, timed_out);
-                response
-            }
+            GuardError::TimedOut(timed_out) => self.answer(protocol, &self.templates.timed_out, None, timed_out),
             GuardError::Rejected(rejection) => {
                 let is_late = rejection.kept().is_some();
                 let template = self.templates.of(&rejection, is_late);
                 let estimate = if template.is_temporary { estimated_wait() } else { None };
-                let mut response = self.response(protocol, template, estimate);
-                self.attach(&mut response, rejection);
-                response
+                self.answer(protocol, template, estimate, rejection)
             }
             GuardError::Operation(never) => match never {},
             other => unreachable!("no closure is spawned: {other}"),

@@ -33,10 +33,10 @@ use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 /// figures, and no key. A request with the content type of gRPC is answered in its way, in the
 /// headers.
 ///
-/// Where there is a rate to estimate it from, `Retry-After` says when a slot may be free: in whole
-/// seconds, at least one. It is spread evenly from the estimate to twice that, so that clients that
-/// were rejected together do not return together. For gRPC, it is `grpc-retry-pushback-ms`, in
-/// milliseconds, and up to a second later.
+/// Where there is a rate to estimate it from, `Retry-After` has the time until a slot may be free:
+/// in whole seconds, at least one. It is spread evenly from the estimate to twice that, so that
+/// clients that were rejected together do not return together. For gRPC, it is
+/// `grpc-retry-pushback-ms`, in milliseconds, and up to a second later.
 ///
 /// # Guards
 ///
@@ -107,13 +107,18 @@ impl Respond {
         Respond { templates: Arc::new(Templates::new(responses, label)), is_shared: false }
     }
 
+    /// Makes a response of a template, with the error among its extensions, if it is to be there.
     #[inline]
-    pub(super) fn response<B: http_body::Body>(
+    pub(super) fn answer<B: http_body::Body, T>(
         &self,
         protocol: Protocol,
         template: &Template,
         estimate: Option<Duration>,
-    ) -> Response<Body<B>> {
+        error: T,
+    ) -> Response<Body<B>>
+    where
+        T: Clone + Send + Sync + 'static,
+    {
         let (answer, when) = match protocol {
             Protocol::Http => (&template.http, header::RETRY_AFTER),
             Protocol::Grpc => (&template.grpc, PUSHBACK),
@@ -125,18 +130,10 @@ impl Respond {
             (Some(_), None) => drop(headers.remove(when)),
             (None, _) => {}
         }
-        response.map(Body::rejection)
-    }
-
-    /// Leaves the error among the extensions of its response, if it is to.
-    #[inline]
-    pub(super) fn attach<B, T>(&self, response: &mut Response<B>, error: T)
-    where
-        T: Clone + Send + Sync + 'static,
-    {
         if self.templates.attaches_rejections {
             response.extensions_mut().insert(error);
         }
+        response.map(Body::rejection)
     }
 }
 
@@ -194,15 +191,11 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
         let template = self.templates.of(&rejection, is_late);
         let estimate = if template.is_temporary { estimated_wait() } else { None };
-        let mut response = self.response(protocol, template, estimate);
-        self.attach(&mut response, rejection);
-        Ok(response)
+        Ok(self.answer(protocol, template, estimate, rejection))
     }
 
     fn cancelled(&self, protocol: Protocol, error: DeadlinePassed) -> Result<Response<Body<B>>, E> {
-        let mut response = self.response(protocol, &self.templates.cancelled, None);
-        self.attach(&mut response, error);
-        Ok(response)
+        Ok(self.answer(protocol, &self.templates.cancelled, None, error))
     }
 }
 
@@ -230,7 +223,7 @@ impl<Q, R: Runtime> BulkheadLayer<Q, R> {
 
 impl<Q, R: Runtime> BulkheadLayer<Q, R, Respond> {
     /// Leaves the slot of each request among its extensions, as a [`HeldSlot`](super::HeldSlot),
-    /// which costs an allocation: for services whose work may go on after the response has been
+    /// which costs an allocation: for services with work that may go on after the response has been
     /// sent, such as a thread that cannot be stopped.
     #[must_use]
     pub fn share_slot(self) -> Self {
