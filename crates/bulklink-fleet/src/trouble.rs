@@ -1,4 +1,5 @@
-//! What keeps a process from its store, for its operators: the last error, a handler, and the log.
+//! The obstacle between a process and its store, for its operators: the last error, a handler, and
+//! the log.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,14 +29,14 @@ impl LastError {
     }
 }
 
-/// What a task knows of its connection, and of what the store refuses.
+/// The trouble of a task with its connection, and the refusals of the store.
 pub(crate) struct Trouble {
     log: Log,
     handler: Option<Handler>,
     error: LastError,
     /// Why there is no connection.
     lost: Option<StoreError>,
-    /// What the store refuses, by the numbers of shares or circuits.
+    /// The refusals of the store, by the numbers of shares or circuits.
     refused: BTreeMap<u64, StoreError>,
     /// The causes that were told since the store was in reach.
     told: Vec<String>,
@@ -70,18 +71,18 @@ impl Trouble {
     pub(crate) fn lost(&mut self, error: &StoreError) {
         self.refused.clear();
         self.lost = Some(error.clone());
-        self.update();
+        self.update(Some(error));
     }
 
     /// The store has answered this one, or refuses it.
     pub(crate) fn note(&mut self, number: u64, refusal: Option<StoreError>) {
         self.lost = None;
-        match refusal {
-            Some(error) => _ = self.refused.insert(number, error),
+        match &refusal {
+            Some(error) => _ = self.refused.insert(number, error.clone()),
             None => _ = self.refused.remove(&number),
         }
         if !(self.refused.is_empty() && self.told.is_empty()) {
-            self.update();
+            self.update(refusal.as_ref());
         }
     }
 
@@ -112,19 +113,18 @@ impl Trouble {
         self.lost.as_ref().or_else(|| self.refused.values().next())
     }
 
-    fn update(&mut self) {
-        let error = self.present().cloned();
-        self.error.set(error.clone());
-        match error.map(|error| (texts(&error), error)) {
-            Some((text, error)) if self.told.len() < MOST && !self.told.contains(&text) => {
-                self.tell(Some((&error, &text)));
+    /// Makes the present error known, and this one, if it is new.
+    fn update(&mut self, error: Option<&StoreError>) {
+        self.error.set(self.present().cloned());
+        if let Some(error) = error {
+            let text = texts(error);
+            if self.told.len() < MOST && !self.told.contains(&text) {
+                self.tell(Some((error, &text)));
                 self.told.push(text);
             }
-            None if !self.told.is_empty() => {
-                self.told.clear();
-                self.tell(None);
-            }
-            _ => {}
+        } else if self.present().is_none() && !self.told.is_empty() {
+            self.told.clear();
+            self.tell(None);
         }
     }
 
@@ -214,6 +214,16 @@ mod tests {
         assert_eq!((taken(&heard).len(), trouble.error().get()), (0, None), "nothing needs it");
         trouble.note(3, None);
         assert_eq!(taken(&heard), [None]);
+    }
+
+    #[test]
+    fn each_refusal_of_an_outage_is_told_in_whatever_order_the_shares_are() {
+        for numbers in [[2, 1], [1, 2]] {
+            let (mut trouble, heard) = trouble();
+            trouble.note(numbers[0], Some(StoreError::refused("NOPERM")));
+            trouble.note(numbers[1], Some(StoreError::refused("WRONGTYPE")));
+            assert_eq!(taken(&heard).len(), 2, "{numbers:?}");
+        }
     }
 
     #[cfg(feature = "tracing")]

@@ -209,10 +209,9 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
                     wire.land(&self.hub, self.runtime.now(), number, landing);
                     self.ready.insert(number);
                 }
+                // Before the visit, which forgets the shares that are over.
+                wire.news.drain(..).for_each(|(number, news)| self.trouble.note(number, news));
                 self.visit(Some(&mut *wire), context);
-                for (number, news) in wire.news.drain(..) {
-                    self.trouble.note(number, news);
-                }
                 let now = self.runtime.now();
                 wire.unlisten_those_over(&self.hub, now, context);
                 if wire.error.is_none() && wire.silent_at().is_some_and(|due| due <= now) {
@@ -438,6 +437,12 @@ impl<L: Link> Wire<L> {
         }
     }
 
+    /// Takes the error of a share's subscription or statement. An end of the link has its own.
+    fn failed(&mut self, seat: &Seat, error: &StoreError) {
+        seat.failed(error);
+        self.news.extend(error.is_refusal().then(|| (seat.number, Some(error.clone()))));
+    }
+
     /// Takes what came back.
     fn land(&mut self, hub: &Hub, now: Instant, number: u64, landing: Landing) {
         match &landing {
@@ -476,15 +481,14 @@ impl<L: Link> Wire<L> {
             Landing::Asked(error) => error,
             Landing::Listened(_, Err(error)) => {
                 self.put_off.insert(number, now.saturating_add(REFUSED));
-                seat.failed(&error);
+                self.failed(&seat, &error);
                 Some(error)
             }
             Landing::Replied(Err(error)) => {
-                seat.failed(&error);
+                self.failed(&seat, &error);
                 Some(error)
             }
         };
-        self.news.extend(error.clone().filter(StoreError::is_refusal).map(|error| (number, Some(error))));
         match error {
             None => self.has_answered = true,
             // A new connection would not change that: the next beat tries again.

@@ -28,7 +28,7 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     ///
     /// If the options of a key are invalid, or its name is too long or has a share in this fleet
     /// already, its calls are rejected or expire, and [`ceiling::REFUSED`] is the name of its
-    /// ceiling, with the [`JoinError`] as its cause; so also if `options` panics.
+    /// ceiling, with the [`JoinError`] as its cause; so also if `options` panics, without a cause.
     /// [`share_of`](Fleet::share_of) has the state of a key on the store, and
     /// [`error`](Fleet::error) why it cannot be reached.
     ///

@@ -131,6 +131,9 @@ impl Link for SlowLink {
     }
 
     async fn look(&self, name: &Name) -> Result<Option<Status>, StoreError> {
+        if self.store.weather.refuses.load(SeqCst) {
+            return Err(StoreError::refused("NOPERM"));
+        }
         self.inner.look(name).await
     }
 }
