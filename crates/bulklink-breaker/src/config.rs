@@ -21,7 +21,8 @@ use crate::{Breaker, Settings};
 const TABLE: &str = "breakers";
 
 /// The section of a breaker in a configuration. A field that is `None` has the default of
-/// [`Settings`]; without a threshold, five failures in a row open the circuit.
+/// [`Settings`]; without any of the first four and the slow ones, five failures in a row open the
+/// circuit.
 ///
 /// [`BreakerRegistry::apply`](crate::BreakerRegistry::apply) applies such sections. With the
 /// feature `serde` they are read from TOML, JSON or anything else that serde reads, with durations
@@ -48,7 +49,7 @@ pub struct BreakerConfig {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(with = "u32"))]
     pub of_last: Option<u32>,
-    /// The time whose calls are looked at, at least 10 ms.
+    /// The calls of this time are looked at, at least 10 ms.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
     pub over: Option<Duration>,
@@ -240,7 +241,7 @@ impl Section<'_> {
 pub struct AppliedBreakers {
     /// The breakers that were added, closed.
     pub added: Vec<Arc<str>>,
-    /// The breakers whose settings were changed.
+    /// The breakers with changed settings.
     pub changed: Vec<Arc<str>>,
     /// The breakers that an earlier configuration had added, and that were removed. They go on
     /// working where they are used.

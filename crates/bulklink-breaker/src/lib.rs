@@ -1,9 +1,9 @@
 //! A circuit breaker beside the bulkhead.
 //!
-//! A bulkhead limits what a slow dependency can take. A *circuit breaker* stops calls to one that
-//! fails: after too many failures its circuit *opens*, and calls are rejected immediately. After a
-//! *cool-down* the circuit is *half-open*: a few calls are let through as *probes*, and their
-//! outcome closes or opens it.
+//! A bulkhead limits the slots that a slow dependency can take. A *circuit breaker* stops calls to
+//! one that fails: after too many failures its circuit *opens*, and calls are rejected immediately.
+//! After a *cool-down* the circuit is *half-open*: a few calls are let through as *probes*, and
+//! their outcome closes or opens it.
 //!
 //! ```
 //! use bulklink_breaker::{Guard, GuardError};

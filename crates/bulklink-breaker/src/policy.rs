@@ -1,4 +1,4 @@
-//! What a layer of `bulklink-tower` needs of a guard or a breaker. Not for users.
+//! The needs of a layer of `bulklink-tower` from a guard or a breaker. Not for users.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -22,7 +22,7 @@ pub trait Policy: Clone + Send + Sync + 'static {
     /// Returns the name.
     fn label(&self) -> &str;
 
-    /// Waits until a call is let through, whose operation begins then.
+    /// Waits until a call is let through. Its operation begins then.
     fn admit(&self) -> impl Future<Output = Result<Admitted, GuardError<Infallible>>> + Send;
 
     /// Polls the operation of a call until it ends, or the run limit has passed.
@@ -45,7 +45,7 @@ pub struct Admitted {
     pub slot: Option<OwnedSlot>,
 }
 
-/// A call whose operation has succeeded, and whose answer is on its way.
+/// A call after the success of its operation, with an answer that is on its way.
 ///
 /// If it is dropped before the answer has ended, it counts as the operation has, unless the thread
 /// is panicking: servers drop a body that they have sent, without asking for its end.

@@ -123,11 +123,12 @@ impl BreakerRegistry {
         if replaced.is_ok() { Ok(()) } else { Err(LabelTaken { label }) }
     }
 
-    /// Makes the breakers as these sections of a configuration say, or changes nothing.
+    /// Makes the breakers match these sections of a configuration, or changes nothing.
     ///
     /// A breaker without a member of its label is built on `clock` and added; the settings of one
-    /// that is there [change](Breaker::reconfigure) while calls run, whoever has added it; and one
-    /// that an earlier configuration has added, and that has no section any more, is removed.
+    /// that is there [change](Breaker::reconfigure) while calls run, also if the program has added
+    /// it; and one that an earlier configuration has added, and that has no section any more, is
+    /// removed.
     ///
     /// # Errors
     ///

@@ -62,7 +62,7 @@ use crate::{BoxError, Errors};
 /// # What counts
 ///
 /// The result of the service counts as the [classifier](bulklink_breaker::GuardBuilder::classify)
-/// of the guard says. A status such as 503 is an `Ok` of an HTTP service, so that needs
+/// of the guard decides. A status such as 503 is an `Ok` of an HTTP service, so that needs
 /// `ByHttpStatus`. An error that is a rejection or an open circuit of a layer inside counts for
 /// neither side: the dependency was not asked. Where layers inside [respond](GuardLayer::respond),
 /// the classifier sees their responses, and `ByHttpStatus` counts them for neither side.
@@ -78,11 +78,11 @@ use crate::{BoxError, Errors};
 /// | --- | --- |
 /// | ends | the head was classified |
 /// | fails | failure |
-/// | is dropped before its end | the head was classified: a server drops a whole body without asking |
+/// | is dropped before its end | the head was classified: servers drop whole bodies |
 ///
-/// The run limit is on the service's answer, and so on the head. A call whose head is no success
-/// has ended with it, and only its slot is held on. A probe whose body takes longer than the
-/// probe's lease can be joined by another.
+/// The run limit is on the service's answer, and so on the head. A call with a head that is no
+/// success has ended with it, and only its slot is held on. A probe with a body that takes longer
+/// than the probe's lease can be joined by another.
 #[derive(Clone)]
 pub struct GuardLayer<G, O = Errors> {
     guard: G,
@@ -175,7 +175,7 @@ impl<S, G, O> GuardService<S, G, O> {
 
 /// How a guarded request is answered. Only this crate implements it.
 pub trait Guarding<Q, A, E>: Answers<Q, A, E> {
-    /// Answers a request that was not let through, or whose run limit has passed.
+    /// Answers a request that was not let through, or not within its run limit.
     fn refused(
         &self,
         protocol: Self::Protocol,

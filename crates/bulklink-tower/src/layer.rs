@@ -52,7 +52,7 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
         self.rule(move |request, call| (!is_exempt(request)).then_some(call))
     }
 
-    /// Sets what a request costs, in units of capacity; one, without this.
+    /// Sets the cost of a request, in units of capacity; one, without this.
     #[must_use]
     pub fn cost(self, cost: impl Fn(&Q) -> usize + Send + Sync + 'static) -> Self {
         self.rule(move |request, call| Some(call.cost(cost(request))))
@@ -70,7 +70,7 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     }
 
     /// Sets in what time the whole request is to be over, with its work, where `time` returns one:
-    /// its wait then ends early enough, as [`Request::deadline_after`] says.
+    /// its wait then ends early enough, as with [`Request::deadline_after`].
     ///
     /// A request that is admitted goes on after its deadline, unless it is
     /// [cancelled](BulkheadLayer::cancel_at_deadline) then. For requests of HTTP, the time begins
@@ -83,9 +83,9 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
 
     /// Cancels requests at their [deadline](BulkheadLayer::deadline_after): the service's future is
     /// dropped, the slot is given back, and the answer is
-    /// [`DeadlinePassed`](crate::DeadlinePassed), or the status 504. A response whose head is there
-    /// in time is not cut off, and requests that are exempt are not cancelled; nor are those whose
-    /// deadline is set by [`request`](BulkheadLayer::request).
+    /// [`DeadlinePassed`](crate::DeadlinePassed), or the status 504. A response with its head there
+    /// in time is not cut off, and requests that are exempt are not cancelled; nor are those with a
+    /// deadline that is set by [`request`](BulkheadLayer::request).
     ///
     /// A request with a deadline then has a timer, which is made if its first poll does not
     /// complete. Outside of a runtime with timers, that poll panics as the runtime's own timers do.

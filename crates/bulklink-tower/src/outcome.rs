@@ -37,7 +37,7 @@ pub trait Outcome<Q, A, E>: Clone {
     /// Takes the slot, and leaves in the request the parts of it that the service needs.
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Self::Held;
 
-    /// Leaves in a request that is exempt what the service expects of one that has a slot.
+    /// Leaves in a request that is exempt the parts that the service expects of one with a slot.
     fn exempted(&self, request: &mut Q) {
         let _ = request;
     }

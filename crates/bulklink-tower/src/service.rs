@@ -11,7 +11,7 @@ use crate::ResponseFuture;
 use crate::future::Config;
 use crate::outcome::Outcome;
 
-/// A service whose requests `Q` run in a bulkhead; made by a
+/// A service with its requests `Q` in a bulkhead; made by a
 /// [`BulkheadLayer`](crate::BulkheadLayer).
 ///
 /// It is always ready. A request takes a free slot in `call` or is rejected there, or it takes a

@@ -28,7 +28,7 @@ impl Core {
         }
     }
 
-    /// As `admit_or_ask`, for a call whose operation is polled by it.
+    /// As `admit_or_ask`, for a call that polls its operation.
     pub(crate) async fn ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
         let (pass, began) = self.admit_or_ask().await?;
         Ok(Call::new(Source::Borrowed(self), pass, began))

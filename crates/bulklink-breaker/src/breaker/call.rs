@@ -111,7 +111,7 @@ impl<'a> Call<'a> {
         self.end(Ending::Panicked);
     }
 
-    /// Ends the call, whose drop then counts nothing.
+    /// Ends the call: its drop then counts nothing.
     #[inline]
     pub(crate) fn end(&mut self, ending: Ending) {
         self.progress = Progress::Settled;

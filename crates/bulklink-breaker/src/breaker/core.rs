@@ -34,8 +34,8 @@ const OPEN: u64 = 0b10;
 const TIMED: u64 = 1 << TAG;
 const GENERATION: u32 = TAG + 1;
 
-/// When a call began whose duration did not matter then. It is never slow, also where changed
-/// settings have made durations matter.
+/// The beginning of a call with a duration that did not matter then. It is never slow, also where
+/// changed settings have made durations matter.
 const UNTIMED: Instant = Instant::FAR_FUTURE;
 /// From how many nanoseconds on a call is slow, if durations do not matter.
 const NEVER: u64 = u64::MAX;

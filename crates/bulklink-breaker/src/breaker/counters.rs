@@ -27,8 +27,8 @@ pub(super) struct Successes([Stripe<AtomicU64>; STRIPES]);
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used(u32);
 
-/// The bits with the number of successes in a stripe that is open. Above them is its tag, whose
-/// lowest bit is zero: it is one in a full stripe, in which no success can be counted.
+/// The bits with the number of successes in a stripe that is open. Above them is its tag. The
+/// lowest bit of that is zero: it is one in a full stripe, in which no success can be counted.
 const COUNT: u32 = 16;
 /// The lowest bit of a tag that is free for others.
 pub(super) const TAG: u32 = COUNT + 1;

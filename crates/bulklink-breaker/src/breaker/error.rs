@@ -78,7 +78,7 @@ impl<E> From<OpenCircuit> for BreakerError<E> {
     }
 }
 
-/// Says what failed; the [source](Error::source) has the cause.
+/// Names the failed step; the [source](Error::source) has the cause.
 impl<E> fmt::Display for BreakerError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -66,7 +66,7 @@ pub(crate) struct Config {
 /// let settings = Settings::of_last(10).failures(5).cool_down(Duration::from_secs(30));
 /// let payments = Breaker::builder_on(StdClock, "payments").settings(settings).build()?;
 ///
-/// // Runs a closure, or an async operation, by whose results the circuit is opened.
+/// // Runs a closure, or an async operation: their results open the circuit.
 /// let pay = || payments.blocking_execute(|| Err::<(), _>("refused"));
 /// for _ in 0..5 {
 ///     assert_eq!(pay(), Err(BreakerError::Operation("refused")));
@@ -83,9 +83,9 @@ pub(crate) struct Config {
 ///
 /// # Cost
 ///
-/// A call of a closed circuit whose window has no failed or slow call reads an atomic number twice,
-/// and counts its success. Other outcomes take a lock for a short time. A circuit that counts slow
-/// calls also reads the clock, twice a call.
+/// A call of a closed circuit without a failed or slow call in its window reads an atomic number
+/// twice, and counts its success. Other outcomes take a lock for a short time. A circuit that
+/// counts slow calls also reads the clock, twice a call.
 ///
 /// A call that an open circuit rejects reads the clock once, which is most of its cost. On Tokio's
 /// clock within `bulklink::Tsc` (feature `tsc` of `bulklink`), it takes two thirds of the
@@ -146,8 +146,8 @@ impl<K> Breaker<K> {
     }
 
     /// Changes the settings while calls run, and returns those before. The state stays as it is, as
-    /// [`Circuit::set_settings`](crate::Circuit::set_settings) says, with the cool-down that has
-    /// begun; calls that began while durations did not matter are not slow.
+    /// [`Circuit::set_settings`](crate::Circuit::set_settings) describes, with the cool-down that
+    /// has begun; calls that began while durations did not matter are not slow.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl<K> Breaker<K> {
         self.core.set_settings(settings)
     }
 
-    /// Lets a call through, whose outcome must be given back.
+    /// Lets a call through. Its outcome must be given back.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl<K> Breaker<K> {
         self.admit_operation().map(Call::held)
     }
 
-    /// As `admit`, for a call whose operation is polled by it or caught.
+    /// As `admit`, for a call that polls its operation, or catches its panic.
     #[inline]
     pub(crate) fn admit_operation(&self) -> Result<Call<'_>, OpenCircuit> {
         let (pass, began) = self.core.admit()?;
@@ -217,13 +217,13 @@ impl<K> Breaker<K> {
         self.core.ask_operation().await.map(Call::held)
     }
 
-    /// As `ask`, for a call that borrows nothing and whose operation is polled by it or caught.
+    /// As `ask`, for a call that borrows nothing, and polls its operation or catches its panic.
     pub(crate) async fn ask_owned_operation(&self) -> Result<Call<'static>, OpenCircuit> {
         let (pass, began) = self.core.admit_or_ask().await?;
         Ok(Call::new(Source::Owned(Arc::clone(&self.core)), pass, began))
     }
 
-    /// As `ask`, for a call whose operation is caught, but blocks the thread.
+    /// As `ask`, for a call that catches the panic of its operation, but blocks the thread.
     #[inline]
     pub(crate) fn blocking_ask_operation(&self) -> Result<Call<'_>, OpenCircuit> {
         let (pass, began) = self.core.blocking_admit()?;
@@ -251,8 +251,8 @@ impl<K> Breaker<K> {
         self.core.check()
     }
 
-    /// Runs an operation. Its result counts as the classifier says: without one, each error is a
-    /// failure.
+    /// Runs an operation. The classifier decides how its result counts: without one, each error is
+    /// a failure.
     ///
     /// # Errors
     ///

@@ -84,7 +84,7 @@ pub struct View {
     pub probe_successes: u32,
     /// The probes that have failed since then.
     pub probe_failures: u32,
-    /// The probes that have not ended, and whose lease has not passed.
+    /// The probes that have not ended, within their lease.
     pub probes: usize,
 }
 

@@ -15,14 +15,21 @@ const REJECTED: HeaderName = HeaderName::from_static("bulklink-rejected");
 /// It classifies [`http::Response`] and, with the feature `reqwest`, the responses of reqwest; the
 /// error can be any.
 ///
-/// | the result | counts as | because |
-/// | --- | --- | --- |
-/// | an error | failure | there is no answer |
-/// | 5xx | failure | the dependency has failed, or, by 503, asks for fewer calls, also with `Retry-After` |
-/// | 408 Request Timeout | failure | a request was not read in time, often by a proxy before the dependency |
-/// | 429 Too Many Requests | nothing | the caller asks too often, and the dependency works; an open circuit would stop the callers that may ask, too |
-/// | any status with the header `bulklink-rejected` | nothing | a bulkhead of the dependency is full: it works, and has refused only this request |
-/// | all others, such as 200, 304, 404 | success | the dependency has answered; a mistake of the caller is none of its own |
+/// | the result | counts as |
+/// | --- | --- |
+/// | an error | failure |
+/// | 5xx, and 408 Request Timeout | failure |
+/// | 429 Too Many Requests | nothing |
+/// | any status with the header `bulklink-rejected` | nothing |
+/// | all others, such as 200, 304, 404 | success |
+///
+/// - 503 asks for fewer calls, also with `Retry-After`. 408 is often the answer of a proxy that has
+///   waited for the dependency.
+/// - 429 means that this caller asks too often, and the dependency works; an open circuit would
+///   stop the callers that may ask, too.
+/// - With `bulklink-rejected`, a bulkhead or a circuit before the dependency has refused this
+///   request alone.
+/// - A mistake of the caller, such as 404, is an answer.
 ///
 /// What counts as nothing neither opens nor closes a circuit. [`count`](ByHttpStatus::count)
 /// changes the outcome of a status, and a closure that calls this changes anything else.
@@ -61,7 +68,7 @@ pub struct ByHttpStatus {
 }
 
 impl ByHttpStatus {
-    /// Counts as the table says.
+    /// Counts as in the table.
     #[must_use]
     pub fn new() -> Self {
         ByHttpStatus::default()

@@ -88,7 +88,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     /// [`breaker`](GuardBuilder::breaker), it is for the calls of this guard alone, in place of the
     /// breaker's own.
     pub fn classify<C>(self, classify: C) -> GuardBuilder<R, C> {
-        // Before a breaker, whose own would replace it.
+        // Before a breaker: its own would replace this one.
         let is_classified = self.breaker.is_none();
         GuardBuilder { is_classified, ..self.with_classifier(classify) }
     }

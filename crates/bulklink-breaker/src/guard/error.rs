@@ -80,7 +80,7 @@ impl<E> From<SpawnError> for GuardError<E> {
     }
 }
 
-/// Says what failed; the [source](Error::source) has the cause.
+/// Names the failed step; the [source](Error::source) has the cause.
 impl<E> fmt::Display for GuardError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

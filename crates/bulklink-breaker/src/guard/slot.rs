@@ -37,9 +37,8 @@ impl<R: Runtime, K> Guard<R, K> {
     }
 }
 
-/// A slot whose operation has not begun. If it never does, because the circuit has opened or the
-/// call is dropped, the slot is abandoned: what the bulkhead learns from operations, it must not
-/// learn from this one.
+/// A slot before its operation. If that never begins, because the circuit has opened or the
+/// call is dropped, the slot is abandoned: the bulkhead must not learn from it.
 pub(crate) struct Unused<S> {
     slot: Option<S>,
     abandon: fn(S),

@@ -1,4 +1,4 @@
-//! Values from a request's headers: how long it may take, and whose it is.
+//! Values from a request's headers: the time that it may take, and its owner.
 
 #[cfg(test)]
 mod tests;
@@ -75,7 +75,7 @@ enum Format {
     UnixMillis,
 }
 
-/// Reads in a header whose a request is, for
+/// Reads the owner of a request in a header, for
 /// [`keyed_by_header`](BulkheadLayer::keyed_by_header): the key of its partition.
 ///
 /// A request without the header has the default key, and is counted as
@@ -129,7 +129,7 @@ impl TimeoutHeader {
         TimeoutHeader::of(HeaderName::from_static("grpc-timeout"), Format::Grpc)
     }
 
-    /// Reads the header `name`, whose value is a number of milliseconds.
+    /// Reads the header `name`, a number of milliseconds.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl TimeoutHeader {
         Ok(TimeoutHeader::of(header_name(name)?, Format::Millis))
     }
 
-    /// Reads the header `name`, whose value is a point in time, in milliseconds since 1970 in UTC.
+    /// Reads the header `name`, a point in time, in milliseconds since 1970 in UTC.
     ///
     /// It is compared with the wall clock of this machine when the request arrives, so that of the
     /// client must agree with it. From then on, changes of the wall clock make no difference.
@@ -223,7 +223,7 @@ impl Format {
 }
 
 impl KeyHeader {
-    /// Reads the header `name`; requests whose key cannot be read have the key `default`.
+    /// Reads the header `name`; requests without a readable key have the key `default`.
     ///
     /// # Errors
     ///
@@ -295,7 +295,7 @@ fn only_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a [u8]>
     Some(if values.next().is_none() { first.as_bytes() } else { &[] })
 }
 
-/// Reads what has only digits, which `u64::from_str` does not demand.
+/// Reads digits alone, which `u64::from_str` does not demand.
 pub(super) fn number(digits: &[u8]) -> Option<u64> {
     let digits = digits.iter().all(u8::is_ascii_digit).then_some(digits)?;
     str::from_utf8(digits).ok()?.parse().ok()
@@ -317,7 +317,7 @@ impl<B, R: Runtime, O> BulkheadLayer<Request<B>, R, O> {
 }
 
 impl<B, R: Runtime> BulkheadLayer<Request<B>, R> {
-    /// Makes a layer of partitions whose key is in a header: as [`keyed`](BulkheadLayer::keyed)
+    /// Makes a layer of partitions by the key in a header: as [`keyed`](BulkheadLayer::keyed)
     /// with [`KeyHeader::read`]. Each request is counted once, also if it is exempt.
     pub fn keyed_by_header<S>(partitions: &Partitions<String, R, S>, header: &KeyHeader) -> Self
     where

@@ -47,7 +47,7 @@ pub struct RemoteRejection {
 }
 
 impl RemoteRejection {
-    /// Returns the rejection that these headers of a response tell of, or `None` if they tell of
+    /// Returns the rejection in these headers of a response, or `None` if they have
     /// none. For a gRPC response, they are the metadata of its status.
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
@@ -71,9 +71,9 @@ impl RemoteRejection {
         &self.reason
     }
 
-    /// Returns how long the client is asked to wait before it tries again, if the upstream says so:
-    /// in `retry-after-ms`, `grpc-retry-pushback-ms`, or the seconds of `Retry-After`, whichever
-    /// comes first in this order and is a number. A `Retry-After` that is a date is none.
+    /// Returns how long the client is asked to wait before it tries again, if the upstream asks it
+    /// to: in `retry-after-ms`, `grpc-retry-pushback-ms`, or the seconds of `Retry-After`,
+    /// whichever comes first in this order and is a number. A `Retry-After` that is a date is none.
     ///
     /// It is the upstream's figure, without an upper limit.
     #[must_use]

@@ -45,7 +45,7 @@ pub(super) struct Templates {
     /// That to one for which a circuit is open.
     #[cfg(feature = "breaker")]
     pub(super) open: Template,
-    /// That to one whose run limit has passed.
+    /// That to one after its run limit.
     #[cfg(feature = "breaker")]
     pub(super) timed_out: Template,
     /// The values of `Retry-After`, by seconds.
@@ -57,8 +57,8 @@ pub(super) struct Templates {
 
 #[derive(Debug)]
 pub(super) struct Template {
-    /// Whether a later request may be admitted. The headers then say when, by a value that each
-    /// response replaces.
+    /// Whether a later request may be admitted. The headers then have the time, in a value that
+    /// each response replaces.
     pub(super) is_temporary: bool,
     pub(super) http: Response<Bytes>,
     pub(super) grpc: Response<Bytes>,
@@ -81,7 +81,7 @@ pub(super) const KINDS: [Kind; 9] = [
     kind(
         Reason::PartitionLimit,
         "There are too many users at a time.",
-        // Not the fault of the one whose limits these are.
+        // Not the fault of the owner of these limits.
         Some(StatusCode::SERVICE_UNAVAILABLE),
         8,
     ),
@@ -251,7 +251,7 @@ fn grpc_message(label: &str, text: &str) -> HeaderValue {
     HeaderValue::try_from(message).expect("it is visible ASCII")
 }
 
-/// Returns whether this is gRPC, but not gRPC-Web, whose status is in the body.
+/// Returns whether this is gRPC, but not gRPC-Web, which has its status in the body.
 pub(super) fn is_grpc(content_type: &[u8]) -> bool {
     const NAME: &[u8] = b"application/grpc";
     content_type.split_at_checked(NAME.len()).is_some_and(|(name, rest)| {
