@@ -3,14 +3,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bulklink::plumbing::contain;
+use bulklink::runtime::Instant;
 
 use crate::error::texts;
 use crate::{Namespace, StoreError};
 
 /// How many causes of one outage are told: their texts could differ each time.
 const MOST: usize = 8;
+
+/// How long an outage that begins so soon after another lasts beyond its last error: where the store
+/// answers one and ends the connection because of another, each answer would end an outage.
+const QUIET: Duration = Duration::from_secs(10);
 
 /// Hears of the store.
 pub(crate) type Handler = Box<dyn Fn(Option<&StoreError>) + Send + Sync>;
@@ -34,8 +40,12 @@ pub(crate) struct Trouble {
     log: Log,
     handler: Option<Handler>,
     error: LastError,
-    /// Why there is no connection.
+    /// Why there is no connection, or none that lasts.
     lost: Option<StoreError>,
+    /// No answer ends the outage before.
+    quiet_at: Option<Instant>,
+    /// When the last outage ended.
+    ended: Option<Instant>,
     /// The refusals of the store, by the numbers of shares or circuits.
     refused: BTreeMap<u64, StoreError>,
     /// The causes that were told since the store was in reach.
@@ -57,6 +67,8 @@ impl Trouble {
             handler,
             error: LastError::default(),
             lost: None,
+            quiet_at: None,
+            ended: None,
             refused: BTreeMap::new(),
             told: vec![],
         }
@@ -68,21 +80,26 @@ impl Trouble {
     }
 
     /// The connection has ended, or none could be made.
-    pub(crate) fn lost(&mut self, error: &StoreError) {
+    pub(crate) fn lost(&mut self, error: &StoreError, now: Instant) {
+        self.begin(now);
         self.refused.clear();
         self.lost = Some(error.clone());
-        self.update(Some(error));
+        self.update(Some(error), now);
     }
 
     /// The store has answered this one, or refuses it.
-    pub(crate) fn note(&mut self, number: u64, refusal: Option<StoreError>) {
-        self.lost = None;
-        match &refusal {
-            Some(error) => _ = self.refused.insert(number, error.clone()),
-            None => _ = self.refused.remove(&number),
+    pub(crate) fn note(&mut self, number: u64, refusal: Option<StoreError>, now: Instant) {
+        if let Some(error) = &refusal {
+            self.begin(now);
+            self.refused.insert(number, error.clone());
+        } else {
+            self.refused.remove(&number);
+        }
+        if self.quiet_at.is_none_or(|quiet| quiet <= now) {
+            self.lost = None;
         }
         if !(self.refused.is_empty() && self.told.is_empty()) {
-            self.update(refusal.as_ref());
+            self.update(refusal.as_ref(), now);
         }
     }
 
@@ -95,7 +112,7 @@ impl Trouble {
 
     /// Nothing needs the store any more.
     pub(crate) fn rest(&mut self) {
-        self.lost = None;
+        (self.lost, self.quiet_at) = (None, None);
         self.refused.clear();
         self.error.set(None);
     }
@@ -109,12 +126,18 @@ impl Trouble {
         }
     }
 
+    fn begin(&mut self, now: Instant) {
+        if self.quiet_at.is_some() || self.ended.is_some_and(|ended| now < ended.saturating_add(QUIET)) {
+            self.quiet_at = Some(now.saturating_add(QUIET));
+        }
+    }
+
     fn present(&self) -> Option<&StoreError> {
         self.lost.as_ref().or_else(|| self.refused.values().next())
     }
 
     /// Makes the present error known, and this one, if it is new.
-    fn update(&mut self, error: Option<&StoreError>) {
+    fn update(&mut self, error: Option<&StoreError>, now: Instant) {
         self.error.set(self.present().cloned());
         if let Some(error) = error {
             let text = texts(error);
@@ -122,8 +145,9 @@ impl Trouble {
                 self.tell(Some((error, &text)));
                 self.told.push(text);
             }
-        } else if self.present().is_none() && !self.told.is_empty() {
+        } else if self.present().is_none() && self.quiet_at.is_none_or(|quiet| quiet <= now) {
             self.told.clear();
+            (self.quiet_at, self.ended) = (None, Some(now));
             self.tell(None);
         }
     }
@@ -167,6 +191,10 @@ mod tests {
         (Trouble::new("a fleet", namespace, "service".into(), Some(handler)), heard)
     }
 
+    fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
     fn caused(number: usize) -> StoreError {
         StoreError::UNREACHABLE.with_source(Arc::new(std::io::Error::other(format!("cause {number}"))))
     }
@@ -178,21 +206,21 @@ mod tests {
     #[test]
     fn each_cause_of_an_outage_is_told_once_and_its_end_too() {
         let (mut trouble, heard) = trouble();
-        trouble.note(1, None);
+        trouble.note(1, None, at(0));
         assert_eq!(taken(&heard), []);
         for number in [0, 0, 1, 0, 1] {
-            trouble.lost(&caused(number));
+            trouble.lost(&caused(number), at(0));
         }
         let told = [0, 1].map(|number| Some(format!("the store is unreachable: cause {number}")));
         assert_eq!((taken(&heard), trouble.error().get()), (told.into(), Some(StoreError::UNREACHABLE)));
         for number in 0..100 {
-            trouble.lost(&caused(number));
+            trouble.lost(&caused(number), at(0));
         }
         assert_eq!(taken(&heard).len(), MOST - 2);
-        trouble.note(1, None);
-        trouble.note(1, None);
+        trouble.note(1, None, at(0));
+        trouble.note(1, None, at(0));
         assert_eq!((taken(&heard), trouble.error().get()), (vec![None], None));
-        trouble.lost(&caused(0));
+        trouble.lost(&caused(0), at(0));
         assert_eq!(taken(&heard).len(), 1, "another outage");
     }
 
@@ -200,19 +228,19 @@ mod tests {
     fn a_refusal_lasts_until_that_share_has_an_answer_and_what_is_gone_is_no_answer() {
         let (mut trouble, heard) = trouble();
         let refused = |code: &str| Some(StoreError::refused(code));
-        trouble.note(1, refused("NOPERM"));
-        trouble.note(2, refused("NOPERM"));
-        trouble.note(3, None);
+        trouble.note(1, refused("NOPERM"), at(0));
+        trouble.note(2, refused("NOPERM"), at(0));
+        trouble.note(3, None, at(0));
         assert_eq!((taken(&heard).len(), trouble.error().get()), (1, refused("NOPERM")));
-        trouble.note(1, None);
+        trouble.note(1, None, at(0));
         assert_eq!((taken(&heard).len(), trouble.error().get()), (0, refused("NOPERM")));
-        trouble.note(1, refused("WRONGTYPE"));
+        trouble.note(1, refused("WRONGTYPE"), at(0));
         trouble.forget(2);
         assert_eq!((taken(&heard).len(), trouble.error().get()), (1, refused("WRONGTYPE")));
         trouble.forget(1);
         trouble.rest();
         assert_eq!((taken(&heard).len(), trouble.error().get()), (0, None), "nothing needs it");
-        trouble.note(3, None);
+        trouble.note(3, None, at(0));
         assert_eq!(taken(&heard), [None]);
     }
 
@@ -220,9 +248,39 @@ mod tests {
     fn each_refusal_of_an_outage_is_told_in_whatever_order_the_shares_are() {
         for numbers in [[2, 1], [1, 2]] {
             let (mut trouble, heard) = trouble();
-            trouble.note(numbers[0], Some(StoreError::refused("NOPERM")));
-            trouble.note(numbers[1], Some(StoreError::refused("WRONGTYPE")));
+            trouble.note(numbers[0], Some(StoreError::refused("NOPERM")), at(0));
+            trouble.note(numbers[1], Some(StoreError::refused("WRONGTYPE")), at(0));
             assert_eq!(taken(&heard).len(), 2, "{numbers:?}");
+        }
+    }
+
+    #[test]
+    fn outages_that_follow_each_other_at_once_are_one() {
+        type Error = fn(&mut Trouble, u64);
+        let lost: Error = |trouble, millis| trouble.lost(&caused(0), at(millis));
+        let refused: Error = |trouble, millis| trouble.note(2, Some(StoreError::FULL), at(millis));
+        for error in [lost, refused] {
+            let (mut trouble, heard) = trouble();
+            for millis in (0..60_000).step_by(100) {
+                error(&mut trouble, millis);
+                trouble.note(1, None, at(millis + 10));
+                trouble.note(2, None, at(millis + 20));
+            }
+            let told = taken(&heard);
+            assert_eq!(told.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
+            trouble.note(1, None, at(69_899));
+            assert_eq!(taken(&heard), []);
+            trouble.note(1, None, at(69_900));
+            assert_eq!((taken(&heard), trouble.error().get()), (vec![None], None));
+            error(&mut trouble, 79_900);
+            trouble.note(1, None, at(79_900));
+            trouble.note(2, None, at(79_900));
+            assert_eq!(taken(&heard).len(), 2, "an outage of its own");
+            error(&mut trouble, 80_000);
+            trouble.note(2, None, at(80_000));
+            assert_eq!(taken(&heard).len(), 1, "and one that follows at once");
+            trouble.note(1, None, at(90_000));
+            assert_eq!(taken(&heard), [None]);
         }
     }
 
@@ -248,9 +306,9 @@ mod tests {
         let subscriber = subscriber.with_writer(move || writer.clone()).finish();
         tracing::subscriber::with_default(subscriber, || {
             let (mut trouble, _) = trouble();
-            trouble.lost(&caused(1));
-            trouble.lost(&caused(1));
-            trouble.note(1, None);
+            trouble.lost(&caused(1), at(0));
+            trouble.lost(&caused(1), at(0));
+            trouble.note(1, None, at(0));
         });
         let bytes = log.0.lock().expect("no panic").clone();
         let lines = String::from_utf8(bytes).expect("UTF-8");

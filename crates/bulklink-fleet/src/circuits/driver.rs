@@ -130,7 +130,7 @@ impl<S: CircuitStore> Hub<S> {
             let mut commands = Commands::new();
             let served = self.serve(&runtime, &keep, &mut commands, (&mut turn, &mut pauses, &mut trouble)).await;
             let Err(error) = served else { return };
-            trouble.lost(&error);
+            trouble.lost(&error, runtime.now());
             self.lose_all(&error);
             // Not dropped: each gives back its outcomes.
             while commands.next().await.is_some() {}
@@ -199,7 +199,7 @@ impl<S: CircuitStore> Hub<S> {
             })
             .await;
             for done in done {
-                self.end(&mut state, trouble, done)?;
+                self.end(&mut state, trouble, done, runtime.now())?;
             }
             if state.answers > 0 {
                 pauses.reset();
@@ -250,7 +250,7 @@ impl<S: CircuitStore> Hub<S> {
     }
 
     /// Takes note of a command that has ended. Returns the error that ends the connection.
-    fn end(&self, state: &mut Connection, trouble: &mut Trouble, done: Done) -> Result<(), StoreError> {
+    fn end(&self, state: &mut Connection, trouble: &mut Trouble, done: Done, now: Instant) -> Result<(), StoreError> {
         trouble.retain(|id| self.seat(id).is_some());
         // A refusal only puts off its circuit.
         let (result, refusal) = match done.result {
@@ -258,7 +258,7 @@ impl<S: CircuitStore> Hub<S> {
             result => (result, None),
         };
         if result.is_ok() {
-            trouble.note(done.id.unwrap_or(DROPPED), refusal.filter(|_| done.id.is_some()));
+            trouble.note(done.id.unwrap_or(DROPPED), refusal.filter(|_| done.id.is_some()), now);
         }
         match (result, done.id) {
             (Ok(()), _) => (state.answers, state.silent) = (state.answers + 1, None),

@@ -118,7 +118,7 @@ pub(super) async fn drive<S: LeaseStore, R: Runtime<Sleep: Send>>(
         let seats = desk.hub.set_away(Some(&error));
         // Otherwise, nothing needs the connection any more.
         if !seats.is_empty() {
-            desk.trouble.lost(&error);
+            desk.trouble.lost(&error, desk.runtime.now());
         }
         for seat in seats {
             seat.disconnected(desk.runtime.now(), &error);
@@ -210,7 +210,8 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
                     self.ready.insert(number);
                 }
                 // Before the visit, which forgets the shares that are over.
-                wire.news.drain(..).for_each(|(number, news)| self.trouble.note(number, news));
+                let now = self.runtime.now();
+                wire.news.drain(..).for_each(|(number, news)| self.trouble.note(number, news, now));
                 self.visit(Some(&mut *wire), context);
                 let now = self.runtime.now();
                 wire.unlisten_those_over(&self.hub, now, context);

@@ -182,10 +182,11 @@ where
 
     /// Sets a handler that hears when the store gets out of reach or refuses, with the error, and
     /// when it answers again, with `None`. In one outage it hears each cause once, at most eight,
-    /// and nothing of further attempts. Where the store answers one share and ends the connection
-    /// because of another, such as one with damaged data, each answer ends an outage.
-    /// [`Fleet::error`] has the error at any time, and with the
-    /// feature `tracing`, the log has the same.
+    /// and nothing of further attempts. An outage that begins within ten seconds after the end of
+    /// another ends when ten seconds have passed without an error: a store may answer one share
+    /// again and again, and end the connection because of another, such as one with damaged data.
+    /// [`Fleet::error`] has the error at any time, and with the feature `tracing`, the log has the
+    /// same.
     ///
     /// It runs in the fleet's task, so it must not block. Its panics are caught.
     pub fn on_store_change(mut self, handler: impl Fn(Option<&StoreError>) + Send + Sync + 'static) -> Self {
