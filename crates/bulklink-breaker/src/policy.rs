@@ -47,6 +47,8 @@ pub struct Admitted {
 
 /// A call after the success of its operation, with an answer that is on its way.
 ///
+/// It is slow if its operation was, however long the reader takes.
+///
 /// If it is dropped before the answer has ended, it counts as the operation has, unless the thread
 /// is panicking: servers drop a body that they have sent, without asking for its end.
 #[derive(Debug)]
@@ -56,7 +58,7 @@ impl Unfinished {
     /// Makes it of a call that has not ended.
     #[must_use]
     pub fn new(call: Call<'static>) -> Self {
-        Unfinished(Some(call.held()))
+        Unfinished(Some(call.answered()))
     }
 
     /// The answer has ended, or has failed.

@@ -63,9 +63,9 @@ use crate::{BoxError, Errors};
 ///
 /// The result of the service counts as the [classifier](bulklink_breaker::GuardBuilder::classify)
 /// of the guard decides. A status such as 503 is an `Ok` of an HTTP service, so that needs
-/// `ByHttpStatus`. An error that is a rejection or an open circuit of a layer inside counts for
-/// neither side: the dependency was not asked. Where layers inside [respond](GuardLayer::respond),
-/// the classifier sees their responses, and `ByHttpStatus` counts them for neither side.
+/// `ByHttpStatus`. A rejection or an open circuit of a layer inside counts for neither side, as an
+/// error, and where both layers [respond](GuardLayer::respond), as a response: the dependency was
+/// not asked.
 ///
 /// # When the call ends
 ///
@@ -80,7 +80,8 @@ use crate::{BoxError, Errors};
 /// | fails | failure |
 /// | is dropped before its end | the head was classified: servers drop whole bodies |
 ///
-/// The run limit is on the service's answer, and so on the head. A call with a head that is no
+/// The run limit is on the service's answer, and so on the head, and so is the time from which a
+/// call is slow. A call with a head that is no
 /// success has ended with it, and only its slot is held on. A probe with a body that takes longer
 /// than the probe's lease can be joined by another.
 #[derive(Clone)]
@@ -186,11 +187,8 @@ pub trait Guarding<Q, A, E>: Answers<Q, A, E> {
     /// Makes the response of a request that has succeeded so far.
     fn succeeded(response: A, held: Option<Self::Held>, call: Unfinished) -> Self::Response;
 
-    /// Returns whether the error is that of a layer inside, which has not called the service.
-    fn has_not_begun(error: &Self::Error) -> bool {
-        let _ = error;
-        false
-    }
+    /// Returns whether the result is that of a layer inside, which has not called the service.
+    fn is_refusal(result: Result<&A, &Self::Error>) -> bool;
 }
 
 pub(crate) fn is_refusal(error: &BoxError) -> bool {
@@ -213,8 +211,8 @@ impl<Q, A, E: Into<BoxError>> Guarding<Q, A, E> for Errors {
         response
     }
 
-    fn has_not_begun(error: &BoxError) -> bool {
-        is_refusal(error)
+    fn is_refusal(result: Result<&A, &BoxError>) -> bool {
+        result.is_err_and(is_refusal)
     }
 }
 
@@ -261,16 +259,13 @@ where
                 }
             };
             let verdict = guard.classifier().classify(&result);
+            let result = result.map_err(O::failed);
+            let verdict = if O::is_refusal(result.as_ref()) { Outcome::Ignore } else { verdict };
             match result {
                 Ok(response) if verdict == Outcome::Success => Ok(O::succeeded(response, held, Unfinished::new(call))),
-                Ok(response) => {
+                result => {
                     call.settle(verdict);
-                    Ok(O::answered(response, held))
-                }
-                Err(error) => {
-                    let error = O::failed(error);
-                    call.settle(if O::has_not_begun(&error) { Outcome::Ignore } else { verdict });
-                    Err(error)
+                    result.map(|response| O::answered(response, held))
                 }
             }
         })

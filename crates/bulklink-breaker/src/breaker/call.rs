@@ -73,6 +73,12 @@ impl<'a> Call<'a> {
         self
     }
 
+    /// Its operation has succeeded, and the answer is on its way to a reader.
+    pub(crate) fn answered(mut self) -> Self {
+        self.began = self.core.beginning_of_answered(self.began);
+        self.held()
+    }
+
     /// Whether the circuit is half-open, and this call decides on it.
     #[must_use]
     pub fn is_probe(&self) -> bool {

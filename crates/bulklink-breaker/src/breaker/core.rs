@@ -234,6 +234,14 @@ impl Core {
         }
     }
 
+    /// Returns when a call with an answer that is on its way began, if the answer came late; else a
+    /// beginning with which it is never slow: its reader sets the pace from now on.
+    pub(super) fn beginning_of_answered(&self, began: Instant) -> Instant {
+        let slow_after = self.slow_after.load(Ordering::Relaxed);
+        let is_slow = slow_after != NEVER && nanos(self.now().saturating_since(began)) >= slow_after;
+        if is_slow { began } else { UNTIMED }
+    }
+
     /// Counts how a call ended.
     #[inline]
     pub(crate) fn settle(&self, pass: Pass, began: Instant, ending: Ending) {

@@ -1,5 +1,6 @@
 //! Guards of HTTP: rejections as responses, and calls that end with the body.
 
+use std::any::Any;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use bulklink_breaker::{GuardError, State};
 use http::Response;
 
 use super::hold::{Held, HoldSlot, ShareSlot};
-use super::templates::Protocol;
+use super::templates::{Protocol, REJECTED, is_of_this_process};
 use super::{Body, HoldBody, Respond, Responses};
 use crate::guard::{Guarding, is_refusal};
 use crate::outcome::Outcome;
@@ -33,12 +34,12 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Guarding<Q, A, E> for HoldBod
         response.hold_upgrade(Some(with_call(held, call)))
     }
 
-    fn has_not_begun(error: &BoxError) -> bool {
-        is_refusal(error)
+    fn is_refusal(result: Result<&A, &BoxError>) -> bool {
+        result.is_err_and(is_refusal)
     }
 }
 
-impl<T, B: http_body::Body, E> Guarding<http::Request<T>, Response<B>, E> for Respond {
+impl<T, B: http_body::Body, E: 'static> Guarding<http::Request<T>, Response<B>, E> for Respond {
     fn refused(
         &self,
         protocol: Protocol,
@@ -66,6 +67,13 @@ impl<T, B: http_body::Body, E> Guarding<http::Request<T>, Response<B>, E> for Re
 
     fn succeeded(response: Response<B>, held: Option<Held>, call: Unfinished) -> Response<Body<B>> {
         <Respond as Outcome<http::Request<T>, Response<B>, E>>::answered(response, Some(with_call(held, call)))
+    }
+
+    fn is_refusal(result: Result<&Response<B>, &E>) -> bool {
+        match result {
+            Ok(response) => response.headers().get(REJECTED).is_some_and(is_of_this_process),
+            Err(error) => (error as &dyn Any).downcast_ref().is_some_and(is_refusal),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::task::Poll;
 use std::time::Duration;
 
+use bulklink::runtime::{Clock, Timer};
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
 use bulklink::{Bulkhead, Reason};
 use bulklink_breaker::{Breaker, ByHttpStatus, Guard, OpenCircuit, Settings, State};
@@ -121,6 +122,35 @@ fn a_head_that_is_no_success_ends_the_call_and_its_slot_is_held_on() {
             (status.active(), status.breaker.totals.failures, status.breaker.totals.cancelled),
             (0, failures, 0)
         );
+    }
+}
+
+/// The reader sets the pace of a body, and only the head says how fast the service is.
+#[test]
+fn a_call_is_slow_if_its_head_was_however_long_its_body_takes() {
+    for (head, state) in [(999, State::Closed), (1000, State::Open)] {
+        let mut executor = Executor::new(FakeClock::new());
+        let settings = Settings::consecutive(5).slow_calls(Duration::from_secs(1), 1);
+        let breaker = Breaker::builder_on(executor.clock(), "test").settings(settings).build().unwrap();
+        let runtime = executor.runtime();
+        let service = BreakerLayer::new(&breaker).respond().layer_on(service_fn(move |request: Request<_>| {
+            let sleep = runtime.sleep_until(runtime.now() + Duration::from_millis(head));
+            async move {
+                sleep.await;
+                Ok::<_, io::Error>(Response::new(request.into_body()))
+            }
+        }));
+        let (sender, request) = body();
+        let response = executor.spawn(service.oneshot(request));
+        executor.advance(Duration::from_millis(head));
+        let mut response = response.output().expect("the head has come").unwrap();
+        executor.advance(Duration::from_secs(60));
+        sender.send(Ok(Frame::data("chunk".into()))).unwrap();
+        frame(&mut response).expect("a chunk").unwrap();
+        drop(sender);
+        assert!(frame(&mut response).is_none());
+        let status = breaker.status();
+        assert_eq!((status.circuit.state, status.totals.successes), (state, 1), "{head}");
     }
 }
 

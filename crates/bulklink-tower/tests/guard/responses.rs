@@ -8,7 +8,7 @@ use bulklink::testing::{Executor, FakeClock, FakeRuntime};
 use bulklink::{Bulkhead, Rejection};
 use bulklink_breaker::{Breaker, Guard, OpenCircuit, Settings, TimedOut};
 use bulklink_tower::http::{RemoteRejection, Responses};
-use bulklink_tower::{BreakerLayer, GuardLayer};
+use bulklink_tower::{BreakerLayer, BulkheadLayer, GuardLayer, rejection};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full};
@@ -130,4 +130,38 @@ fn the_mark_of_a_guard_inside_stays() {
     let service = GuardLayer::new(&outer).respond().layer(upstream);
     let response = executor.block_on(service.oneshot(Request::new("hello"))).unwrap();
     assert!(response.headers().get("bulklink-rejected").is_none());
+}
+
+/// A layer inside that rejects has not asked the dependency, whatever form its rejection has.
+#[test]
+fn a_rejection_inside_counts_for_neither_side_of_a_layer_that_responds() {
+    let mut executor = Executor::new(FakeClock::new());
+    let inner = guard(&executor);
+    let _full = inner.bulkhead().try_slot().unwrap();
+    let open = Breaker::builder_on(executor.clock(), "open").build().unwrap();
+    open.force_open();
+    let settings = Settings::consecutive(1).cool_down(Duration::from_secs(1));
+    let breaker = Breaker::builder_on(executor.clock(), "outer").settings(settings).build().unwrap();
+    let outer = BreakerLayer::new(&breaker).respond();
+    let asked = |executor: &mut Executor, is_error: bool, ignored: u64| {
+        let totals = breaker.status().totals;
+        assert_eq!((totals.successes, totals.failures, totals.ignored), (0, 0, ignored), "{is_error}");
+        executor.advance(Duration::from_secs(1));
+    };
+    let bulkhead = BulkheadLayer::new(inner.bulkhead());
+    let rejects = outer.clone().layer(bulkhead.clone().layer(service_fn(serve)));
+    let error = executor.block_on(rejects.oneshot(Request::new("hello"))).unwrap_err();
+    assert!(rejection(&*error).is_some());
+    asked(&mut executor, true, 1);
+    let refuses = outer.clone().layer(BreakerLayer::new(&open).layer(service_fn(serve)));
+    assert!(executor.block_on(refuses.oneshot(Request::new("hello"))).unwrap_err().is::<OpenCircuit>());
+    asked(&mut executor, true, 2);
+    let responds = outer.clone().layer(bulkhead.respond().layer(service_fn(serve)));
+    let response = executor.block_on(responds.oneshot(Request::new("hello"))).unwrap();
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    asked(&mut executor, false, 3);
+    let responds = outer.layer(BreakerLayer::new(&open).respond().layer(service_fn(serve)));
+    let response = executor.block_on(responds.oneshot(Request::new("hello"))).unwrap();
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    asked(&mut executor, false, 4);
 }
