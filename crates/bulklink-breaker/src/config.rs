@@ -11,7 +11,7 @@ use bulklink::plumbing::config::Place;
 #[cfg(feature = "serde")]
 use bulklink::plumbing::config::duration;
 #[cfg(feature = "schema")]
-use bulklink::plumbing::config::{duration_schema, unbroken};
+use bulklink::plumbing::config::{add_schema, duration_schema, positive_duration_schema, unbroken};
 use bulklink::runtime::Clock;
 
 use crate::circuit::beside;
@@ -41,13 +41,13 @@ const TABLE: &str = "breakers";
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(transform = unbroken))]
+#[cfg_attr(feature = "schema", schemars(transform = rules))]
 #[cfg_attr(feature = "schema", schemars(description = "A circuit breaker. What is left out has its default."))]
 #[non_exhaustive]
 pub struct BreakerConfig {
     /// How many of the last calls are looked at, from 1 to 10000. This or `over`, and not both.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1, max = 10000)))]
     pub of_last: Option<u32>,
     /// The calls of this time are looked at, at least 10 ms.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
@@ -55,52 +55,52 @@ pub struct BreakerConfig {
     pub over: Option<Duration>,
     /// How many failures open the circuit. This or `failure_rate`, and not both.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1)))]
     pub failures: Option<u32>,
     /// Which part of the calls opens the circuit when it has failed, in percent.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1, max = 100)))]
     pub failure_rate: Option<u32>,
     /// From which duration on a call is slow. It needs `slow_calls` or `slow_rate`.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "positive_duration_schema"))]
     pub slow_after: Option<Duration>,
     /// How many slow calls open the circuit. This or `slow_rate`, and not both.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1)))]
     pub slow_calls: Option<u32>,
     /// Which part of the calls opens the circuit when it was slow, in percent.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1, max = 100)))]
     pub slow_rate: Option<u32>,
     /// How many calls must have been looked at.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1)))]
     pub min_calls: Option<u32>,
     /// How long the circuit stays open before it lets probes through; by default 30 s.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "positive_duration_schema"))]
     pub cool_down: Option<Duration>,
     /// The cool-down doubles up to this each time that the probes fail; by default it does not.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "positive_duration_schema"))]
     pub longest_cool_down: Option<Duration>,
     /// How many probes run at once, from 1 to 100; by default 1.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1, max = 100)))]
     pub probes: Option<u32>,
     /// How many probes must succeed to close the circuit; by default 1.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1, max = 10000)))]
     pub close_after: Option<u32>,
     /// How many probes must fail to open it again; by default 1.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1, max = 10000)))]
     pub reopen_after: Option<u32>,
     /// After which time another probe may take the place of one that has not ended; by default
     /// 30 s.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "positive_duration_schema"))]
     pub probe_lease: Option<Duration>,
     /// Whether a call that is dropped before it has ended has failed; by default it has not. It
     /// cannot change while the breaker exists.
@@ -178,6 +178,34 @@ impl BreakerConfig {
             }
         }
     }
+}
+
+/// The rules that several fields have together, as far as a schema can say them.
+#[cfg(feature = "schema")]
+fn rules(schema: &mut schemars::Schema) {
+    unbroken(schema);
+    let one_of = |fields: &[&str]| {
+        let each: Vec<_> = fields.iter().map(|field| schemars::json_schema!({ "required": [field] })).collect();
+        schemars::json_schema!({ "anyOf": each })
+    };
+    let not_both = |field, other| schemars::json_schema!({ "not": { "required": [field, other] } });
+    let (window, threshold) =
+        (one_of(&["of_last", "over"]), one_of(&["failures", "failure_rate", "slow_calls", "slow_rate"]));
+    let rules = schemars::json_schema!({
+        "allOf": [
+            not_both("of_last", "over"),
+            not_both("failures", "failure_rate"),
+            not_both("slow_calls", "slow_rate"),
+        ],
+        "dependentSchemas": {
+            "of_last": threshold,
+            "over": threshold,
+            "failure_rate": window,
+            "slow_after": { "allOf": [window, one_of(&["slow_calls", "slow_rate"])] },
+        },
+        "dependentRequired": { "slow_calls": ["slow_after"], "slow_rate": ["slow_after"] },
+    });
+    add_schema(schema, &rules);
 }
 
 fn set<T>(settings: &mut Settings, value: Option<T>, with: impl FnOnce(Settings, T) -> Settings) {

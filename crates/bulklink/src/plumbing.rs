@@ -65,7 +65,9 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 pub mod config {
     pub use crate::config::place::Place;
     #[cfg(feature = "schema")]
-    pub use crate::config::schema::{duration as duration_schema, unbroken};
+    pub use crate::config::schema::{
+        add as add_schema, duration as duration_schema, positive_duration as positive_duration_schema, unbroken,
+    };
 
     /// The form of a duration, for serde.
     #[cfg(feature = "serde")]

@@ -5,6 +5,7 @@ use std::{env, fs};
 
 use bulklink::config::Config;
 use bulklink_breaker::BreakerConfig;
+use bulklink_fleet::ShareConfig;
 
 const RENEW: &str = "BULKLINK_RENEW_SCHEMA=1 cargo test -p bulklink-formats --test schema";
 
@@ -51,15 +52,59 @@ fn the_schema_of_a_breaker_accepts_what_the_code_does() {
     let schema = serde_json::to_value(schemars::schema_for!(BreakerConfig)).expect("it can be written");
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     for (text, is_valid) in [
-        ("{}", true),
-        (r#"{ "of_last": 20, "failures": 10, "cool_down": "30s", "count_cancelled": true }"#, true),
-        (r#"{ "over": "10s", "slow_after": "1.5s", "slow_rate": 50 }"#, true),
-        (r#"{ "over": 10 }"#, false),
-        (r#"{ "failures": -1 }"#, false),
-        (r#"{ "failure": 1 }"#, false),
+        ("", true),
+        (r#""of_last": 20, "failures": 10, "cool_down": "30s", "count_cancelled": true"#, true),
+        (r#""over": "10s", "slow_after": "1.5s", "slow_rate": 50"#, true),
+        (r#""failures": 3, "probes": 2, "close_after": 2, "reopen_after": 1"#, true),
+        (r#""over": "10s", "failure_rate": 100, "min_calls": 1, "longest_cool_down": "5m""#, true),
+        (r#""over": 10"#, false),
+        (r#""failures": -1"#, false),
+        (r#""failure": 1"#, false),
+        (r#""of_last": 0, "failures": 1"#, false),
+        (r#""of_last": 10001, "failures": 1"#, false),
+        (r#""of_last": 10, "over": "10s", "failures": 1"#, false),
+        (r#""of_last": 10"#, false),
+        (r#""over": "10s""#, false),
+        (r#""failures": 0"#, false),
+        (r#""failure_rate": 50"#, false),
+        (r#""of_last": 10, "failure_rate": 101"#, false),
+        (r#""of_last": 10, "failures": 5, "failure_rate": 50"#, false),
+        (r#""of_last": 10, "slow_after": "1s""#, false),
+        (r#""of_last": 10, "slow_rate": 50"#, false),
+        (r#""slow_after": "1s", "slow_calls": 1"#, false),
+        (r#""of_last": 10, "slow_after": "0 s", "slow_calls": 1"#, false),
+        (r#""of_last": 10, "slow_after": "1s", "slow_calls": 1, "slow_rate": 10"#, false),
+        (r#""min_calls": 0"#, false),
+        (r#""cool_down": "0s""#, false),
+        (r#""probes": 101"#, false),
+        (r#""close_after": 0"#, false),
+        (r#""reopen_after": 10001"#, false),
+        (r#""probe_lease": "0ms""#, false),
     ] {
-        let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        let value: serde_json::Value = serde_json::from_str(&format!("{{ {text} }}")).expect("JSON");
         assert_eq!(validator.is_valid(&value), is_valid, "{text}");
-        assert_eq!(serde_json::from_value::<BreakerConfig>(value).is_ok(), is_valid, "{text}");
+        let read = serde_json::from_value::<BreakerConfig>(value).is_ok_and(|config| config.settings().is_ok());
+        assert_eq!(read, is_valid, "{text}");
+    }
+}
+
+#[test]
+fn the_schema_of_a_share_has_its_ranges() {
+    let schema = serde_json::to_value(schemars::schema_for!(ShareConfig)).expect("it can be written");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    for (text, is_valid) in [
+        (r#""limit": 100, "weight": 2, "config": 7, "lease": "10s", "claim": "3s", "on_outage": "share""#, true),
+        (r#""limit": 4294967295, "fetch": "0s""#, true),
+        (r#""limit": 0"#, false),
+        (r#""limit": 4294967296"#, false),
+        (r#""weight": 0"#, false),
+        (r#""config": 0"#, false),
+        (r#""config": 1099511627777"#, false),
+        (r#""lease": "0s""#, false),
+        (r#""claim": "0s""#, false),
+        (r#""on_outage": "wait""#, false),
+    ] {
+        let value: serde_json::Value = serde_json::from_str(&format!("{{ {text} }}")).expect("JSON");
+        assert_eq!(validator.is_valid(&value), is_valid, "{text}");
     }
 }

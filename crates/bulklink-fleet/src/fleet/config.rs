@@ -5,8 +5,10 @@ use std::time::Duration;
 #[cfg(feature = "serde")]
 use bulklink::plumbing::config::duration;
 #[cfg(feature = "schema")]
-use bulklink::plumbing::config::{duration_schema, unbroken};
+use bulklink::plumbing::config::{duration_schema, positive_duration_schema, unbroken};
 
+#[cfg(feature = "schema")]
+use super::join::MAX_NUMBER;
 use super::{Outage, ShareBuilder};
 
 /// The section of a share in a configuration, for
@@ -30,27 +32,27 @@ use super::{Outage, ShareBuilder};
 #[cfg_attr(feature = "schema", schemars(description = "A share of a fleet's limit. What is left out has its default."))]
 #[non_exhaustive]
 pub struct ShareConfig {
-    /// The limit of the whole fleet, in units. It must be set.
+    /// The limit of the whole fleet, in units. It must be set, here or in the builder.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "usize"))]
+    #[cfg_attr(feature = "schema", schemars(with = "usize", range(min = 1, max = u32::MAX)))]
     pub limit: Option<usize>,
     /// The part of this process among those that wait for units, relative to others; by default 1.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u32"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u32", range(min = 1)))]
     pub weight: Option<u32>,
     /// The number of the configuration that limit, lease and claim are from; by default 1. A higher
     /// number replaces those of the processes with lower ones.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
+    #[cfg_attr(feature = "schema", schemars(with = "u64", range(min = 1, max = MAX_NUMBER)))]
     pub config: Option<u64>,
     /// How long units can be used after the last word of the store; by default 10 s. The same in
     /// all processes.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "positive_duration_schema"))]
     pub lease: Option<Duration>,
     /// How long a process without units keeps its place; by default 3 s. The same in all processes.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "positive_duration_schema"))]
     pub claim: Option<Duration>,
     /// The answer to calls while the store is out of reach and the lease has ended: `reject`, the
     /// default, `share` or `admit`.

@@ -17,7 +17,7 @@ use crate::Name;
 use crate::share::{Declaration, Policy, Share, Terms, Tuning};
 
 /// The largest number that all stores handle exactly, with room for sums.
-const MAX_NUMBER: u64 = 1 << 40;
+pub(super) const MAX_NUMBER: u64 = 1 << 40;
 
 /// The limit of a fleet for a bulkhead of this process, which is being declared; made by
 /// [`Fleet::share`].

@@ -29,6 +29,14 @@ pub fn duration(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// A duration that is longer than zero.
+pub fn positive_duration(generator: &mut SchemaGenerator) -> Schema {
+    let positive = json_schema!({ "allOf": [{ "pattern": r"^\s*\d" }, { "pattern": "[1-9]" }] });
+    let mut schema = duration(generator);
+    add(&mut schema, &positive);
+    schema
+}
+
 pub(super) fn reserve(generator: &mut SchemaGenerator) -> Schema {
     let named = json_schema!({ "type": "string", "enum": ["learnt", "none"] });
     json_schema!({ "anyOf": [named, duration(generator)] })
@@ -58,7 +66,8 @@ pub(super) fn one_capacity(schema: &mut Schema) {
     add(schema, &one);
 }
 
-fn add(schema: &mut Schema, more: &Schema) {
+/// Adds keywords.
+pub fn add(schema: &mut Schema, more: &Schema) {
     for (keyword, value) in more.as_object().into_iter().flatten() {
         schema.insert(keyword.clone(), value.clone());
     }
