@@ -263,7 +263,7 @@ impl Section<'_> {
 
 /// The changes by [`BreakerRegistry::apply`](crate::BreakerRegistry::apply), to be logged: each
 /// list in the order of the labels. Its text has a line for each, and is empty if nothing has
-/// changed.
+/// changed and nothing is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AppliedBreakers {
@@ -271,23 +271,28 @@ pub struct AppliedBreakers {
     pub added: Vec<Arc<str>>,
     /// The breakers with changed settings.
     pub changed: Vec<Arc<str>>,
-    /// The breakers that an earlier configuration had added, and that were removed. They go on
-    /// working where they are used.
+    /// The breakers that an earlier configuration had added, that have no section now, and that
+    /// keep their settings because something uses them.
+    pub kept: Vec<Arc<str>>,
+    /// The breakers that an earlier configuration had added, and that were removed.
     pub removed: Vec<Arc<str>>,
 }
 
 impl AppliedBreakers {
-    /// Returns whether nothing has changed.
+    /// Returns whether nothing has changed, and each breaker is as its section says.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
+        [&self.added, &self.changed, &self.kept, &self.removed].iter().all(|labels| labels.is_empty())
     }
 }
 
 impl fmt::Display for AppliedBreakers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        for (labels, change) in [(&self.added, "added"), (&self.changed, "changed"), (&self.removed, "removed")] {
+        let kept = "without a section, and kept because it is in use";
+        for (labels, change) in
+            [(&self.added, "added"), (&self.changed, "changed"), (&self.kept, kept), (&self.removed, "removed")]
+        {
             for label in labels {
                 write!(f, "{separator}{label}: {change}")?;
                 separator = "\n";

@@ -128,7 +128,7 @@ impl BreakerRegistry {
     /// A breaker without a member of its label is built on `clock` and added; the settings of one
     /// that is there [change](Breaker::reconfigure) while calls run, also if the program has added
     /// it; and one that an earlier configuration has added, and that has no section any more, is
-    /// removed.
+    /// removed, or if something uses it, stays with its settings.
     ///
     /// # Errors
     ///
@@ -186,10 +186,24 @@ impl BreakerRegistry {
         // All were checked, so that only those that change nothing are left out.
         changed.retain(|(_, breaker, settings)| breaker.reconfigure(*settings).is_ok_and(|before| before != *settings));
         let changed = changed.into_iter().map(|(label, ..)| label).collect();
-        let removed = self.remove_where(|member| member.is_configured && !sections.contains_key(&member.label));
-        let mut removed: Vec<_> = removed.into_iter().map(|member| member.label).collect();
-        removed.sort();
-        Ok(AppliedBreakers { added, changed, removed })
+        drop(members);
+        let (kept, removed) = self.release_all_but(&sections);
+        Ok(AppliedBreakers { added, changed, kept, removed })
+    }
+
+    /// Removes the members that a configuration has added and that these sections lack. Returns the
+    /// labels of those that something uses, such as a guard, and that stay for that, and of those
+    /// that are gone.
+    fn release_all_but<T>(&self, sections: &BTreeMap<Arc<str>, T>) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let is_over = |member: &Member| member.is_configured && !sections.contains_key(&member.label);
+        let removed = self.remove_where(|member| is_over(member) && Arc::strong_count(member.breaker.core()) == 1);
+        let kept = lock(&self.members).iter().filter(|member| is_over(member)).cloned().collect();
+        let labels = |members: Vec<Member>| {
+            let mut labels: Vec<_> = members.into_iter().map(|member| member.label).collect();
+            labels.sort();
+            labels
+        };
+        (labels(kept), labels(removed))
     }
 
     /// Adds all of these, or none.

@@ -125,19 +125,24 @@ fn labels_are_checked_as_those_of_bulkheads() {
 }
 
 #[test]
-fn a_change_keeps_the_state_and_a_section_that_is_gone_removes_its_breaker() {
+fn a_change_keeps_the_state_and_a_section_that_is_gone_removes_its_breaker_once_that_is_out_of_use() {
     let registry = BreakerRegistry::new();
     assert_eq!(applied(&registry, &sections([("b", in_a_row(2)), ("a", in_a_row(2))])), "a: added\nb: added");
     let [a, b] = ["a", "b"].map(|label| registry.breaker(label).expect("it has a section"));
     a.admit().expect("closed").fail();
     assert_eq!(applied(&registry, &sections([("b", in_a_row(2)), ("a", in_a_row(2))])), "", "the same again");
-    assert_eq!(
-        applied(&registry, &sections([("a", in_a_row(1)), ("c", in_a_row(3))])),
-        "c: added\na: changed\nb: removed"
-    );
+    let kept = "b: without a section, and kept because it is in use";
+    let without = sections([("a", in_a_row(1)), ("c", in_a_row(3))]);
+    assert_eq!(applied(&registry, &without), format!("c: added\na: changed\n{kept}"));
     a.admit().expect("closed").fail();
-    assert_eq!((a.status().circuit.state, registry.len()), (State::Open, 2));
-    assert!(registry.breaker("b").is_none() && b.admit().is_ok(), "it goes on working");
+    assert_eq!((a.status().circuit.state, registry.len()), (State::Open, 3));
+    assert_eq!(applied(&registry, &without), kept);
+    let with = sections([("a", in_a_row(1)), ("b", in_a_row(5)), ("c", in_a_row(3))]);
+    assert_eq!(applied(&registry, &with), "b: changed", "its users have the new settings");
+    assert_eq!(b.settings(), Settings::consecutive(5));
+    drop(b);
+    assert_eq!(applied(&registry, &without), "b: removed");
+    assert!(registry.breaker("b").is_none());
 }
 
 #[test]
