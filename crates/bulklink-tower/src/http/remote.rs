@@ -59,7 +59,8 @@ impl RemoteRejection {
         Some(RemoteRejection { reason, retry_after })
     }
 
-    /// Returns the reason, or `None` for one that this version does not know.
+    /// Returns the reason. `None` for an open circuit, which rejects as no bulkhead does, and for a
+    /// reason that this version does not know: the [text](RemoteRejection::reason_text) has it.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
         KINDS.iter().map(|kind| kind.reason).find(|reason| reason.as_str() == self.reason)
