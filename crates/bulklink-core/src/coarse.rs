@@ -6,6 +6,7 @@
 pub(crate) struct Coarse([u8; 3]);
 
 const FLAG: u32 = 1 << 23;
+const DEADLINE: u32 = FLAG - 1;
 /// The precision of a wait in 32 bits.
 pub(crate) const FRACTION: u32 = 26;
 /// The precision in three bytes with a flag.
@@ -14,6 +15,9 @@ const COARSE_FRACTION: u32 = 17;
 impl Coarse {
     /// No duration, and the flag not set.
     pub(crate) const NONE: Coarse = Coarse([0; 3]);
+
+    /// No duration, and a deadline is the reason. No duration has this code.
+    pub(crate) const DEADLINE: Coarse = Coarse::of(DEADLINE);
 
     /// Zero becomes one nanosecond.
     pub(crate) const fn new(nanos: u64, flag: bool) -> Self {
@@ -30,9 +34,14 @@ impl Coarse {
 
     pub(crate) const fn nanos(self) -> Option<u64> {
         match self.bits() & !FLAG {
-            0 => None,
+            0 | DEADLINE => None,
             code => Some(unpack(code, COARSE_FRACTION)),
         }
+    }
+
+    /// Whether there is a duration, or a deadline without one.
+    pub(crate) const fn is_set(self) -> bool {
+        self.bits() & !FLAG != 0
     }
 
     /// The inverse of [`bits`](Coarse::bits), which ignores the highest byte.
@@ -100,6 +109,12 @@ mod tests {
             assert_eq!((coarse.bits() >> 24, Coarse::of(coarse.bits() | 0xFF << 24)), (0, coarse));
         }
         assert_eq!((Coarse::NONE.nanos(), Coarse::NONE.flagged(true).nanos()), (None, None));
+        assert_eq!((Coarse::DEADLINE.nanos(), Coarse::DEADLINE.flagged(true).nanos()), (None, None));
+        assert_eq!(
+            (Coarse::NONE.flagged(true).is_set(), Coarse::DEADLINE.is_set(), Coarse::new(0, false).is_set()),
+            (false, true, true)
+        );
+        assert!(pack(u64::MAX, COARSE_FRACTION) < DEADLINE);
         assert_eq!(Coarse::new(0, false).nanos(), Some(1));
     }
 }

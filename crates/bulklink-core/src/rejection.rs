@@ -89,7 +89,8 @@ pub struct Rejection {
     /// For `Expired`, how much longer than its limit the request waited; for `Uncollected`, how
     /// long it waited. [Packed](pack), because a node of the queue has no more room.
     pub(crate) waited: u32,
-    /// How long before the end of its call the wait ended. The flag is set if the gate was paused.
+    /// How long before the end of its call the wait ended, if a deadline ended it. The flag is set
+    /// if the gate was paused.
     pub(crate) kept: Coarse,
 }
 
@@ -184,5 +185,11 @@ impl Rejection {
     #[must_use]
     pub fn kept(&self) -> Option<Duration> {
         self.kept.nanos().map(Duration::from_nanos)
+    }
+    /// Returns whether the request's own deadline ended its wait: that was past when it came, or
+    /// is that of the whole [call](crate::Request::deadline), and no other limit was earlier.
+    #[must_use]
+    pub fn is_by_deadline(&self) -> bool {
+        self.kept.is_set()
     }
 }

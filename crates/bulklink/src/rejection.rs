@@ -278,6 +278,15 @@ impl Rejection {
         self.by_gate()?.kept()
     }
 
+    /// Returns whether the call's own deadline ended its wait, and not a limit of the bulkhead: the
+    /// deadline had passed before the call, or it is that of the
+    /// [whole call](crate::Request::deadline). A server then answers with 504, because its caller
+    /// does not wait any longer.
+    #[must_use]
+    pub fn is_by_deadline(&self) -> bool {
+        self.by_gate().is_some_and(|rejection| rejection.is_by_deadline())
+    }
+
     /// Returns the units that calls waited for, if the call was rejected because its own would have
     /// been more than the [bound](crate::Builder::waiting_room_units).
     #[must_use]
@@ -338,7 +347,8 @@ impl Rejection {
         }
         write!(f, "{}", self.reason())?;
         match self.limit() {
-            Some(Duration::ZERO) => f.write_str(", as its deadline had passed or its wait limit is zero")?,
+            Some(Duration::ZERO) if self.is_by_deadline() => f.write_str(", as its deadline had passed")?,
+            Some(Duration::ZERO) => f.write_str(", as its wait limit is zero")?,
             Some(limit) => write!(f, " after {} of {}", Rounded(self.waited()), Rounded(limit))?,
             None => {}
         }
@@ -411,6 +421,7 @@ impl fmt::Debug for Rejection {
             .field("limit", &self.limit())
             .field("uncollected", &self.uncollected())
             .field("kept", &self.kept())
+            .field("is_by_deadline", &self.is_by_deadline())
             .field("waiting_units", &self.waiting_units())
             .field("waiting_room_units", &self.waiting_room_units())
             .field("invalid", &self.as_invalid())

@@ -48,7 +48,7 @@ impl<W> Gate<W> {
             return Ok(Answer::NeedsNow);
         }
         if now.is_some_and(|now| request.is_past(now)) {
-            return Ok(self.reject(Reason::Expired, request.cost));
+            return Ok(self.reject_late(request.cost));
         }
         // Each answer is returned where it is made: it is slow to move.
         if self.queue.len() == 0 && self.fits(cost.get()) {
@@ -133,6 +133,15 @@ impl<W> Gate<W> {
     fn reject_for_units(&mut self, cost: NonZeroU32) -> Answer {
         let (units, bound) = (self.queue.units().min(u32::MAX.into()), self.waiting_room_units);
         self.reject_with(Reason::Saturated, cost.get(), units << 32 | u64::from(bound))
+    }
+
+    #[cold]
+    fn reject_late(&mut self, cost: u32) -> Answer {
+        let mut answer = self.reject(Reason::Expired, cost);
+        if let Answer::Rejected(rejection) = &mut answer {
+            rejection.kept = Coarse::DEADLINE.flagged(rejection.is_paused());
+        }
+        answer
     }
 
     fn reject(&mut self, reason: Reason, cost: u32) -> Answer {

@@ -339,13 +339,35 @@ fn a_deadline_in_the_far_future_is_none() {
 fn a_rejection_says_only_what_was_kept() {
     let (mut executor, bulkhead) = setup(Reserve::None);
     let _running = bulkhead.try_slot().expect("free");
-    let requests = [until(&executor, ms(100)), until(&executor, ms(1_000)).within(ms(10))];
+    let before = Request::new().before(executor.clock().now().saturating_add(ms(50)));
+    let limited = Request::new().within(ms(20));
+    let requests = [until(&executor, ms(100)), until(&executor, ms(1_000)).within(ms(10)), before, limited];
     let calls = requests.map(|request| call(&mut executor, &bulkhead, request));
     executor.advance(ms(100));
-    for call in calls {
+    for (call, is_by_deadline) in calls.into_iter().zip([true, false, false, false]) {
         let rejection = call.output().expect("the wait is over").expect_err("too late");
-        assert_eq!(rejection.kept(), None, "{rejection}");
+        assert_eq!((rejection.kept(), rejection.is_by_deadline()), (None, is_by_deadline), "{rejection}");
     }
+}
+
+#[test]
+fn only_a_deadline_is_the_callers_own_limit() {
+    let (mut executor, bulkhead) = setup(FIXED);
+    let _running = bulkhead.try_slot().expect("free");
+    let calls = [
+        (until(&executor, ms(100)), true),
+        (until(&executor, ms(100)).leaving(ms(0)), true),
+        (until(&executor, ms(100)).within(ms(59)), false),
+        (Request::new().within(ms(0)), false),
+    ]
+    .map(|(request, is_by_deadline)| (call(&mut executor, &bulkhead, request), is_by_deadline));
+    executor.advance(ms(100));
+    for (waiting, is_by_deadline) in calls {
+        let rejection = waiting.output().expect("the wait is over").expect_err("too late");
+        assert_eq!((rejection.reason(), rejection.is_by_deadline()), (Reason::Expired, is_by_deadline), "{rejection}");
+    }
+    let saturated = bulkhead.with(until(&executor, ms(100))).try_slot().expect_err("full");
+    assert!(!saturated.is_by_deadline());
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub enum Outcome {
         waited: Time,
         limit: Time,
         kept: Option<Time>,
+        by_deadline: bool,
     },
     Closed {
         waited: Time,
@@ -192,7 +193,7 @@ impl Model {
         }
         self.advance(now);
         if ask.before.or(ask.deadline).is_some_and(|until| until <= now) {
-            return self.expired_immediately(ask);
+            return self.expired_immediately(ask, true);
         }
         let by_reserve = ask.deadline.map(|end| end - self.keep(ask, end - now));
         if self.queue.is_empty() && self.fits(ask.cost) {
@@ -206,7 +207,7 @@ impl Model {
             return Outcome::Granted;
         }
         if ask.may_queue && ask.within == Some(0) {
-            return self.expired_immediately(ask);
+            return self.expired_immediately(ask, false);
         }
         let has_place = ask.may_queue && self.queue.len() < self.limits.waiting_room;
         let waiting_units = self.waiting_units();
@@ -232,9 +233,9 @@ impl Model {
         Outcome::Queued
     }
 
-    fn expired_immediately(&mut self, ask: Ask) -> Outcome {
+    fn expired_immediately(&mut self, ask: Ask, by_deadline: bool) -> Outcome {
         self.past(EventKind::Expired, |past| (past.cost, past.waited) = (Some(ask.cost), Some(0)));
-        Outcome::Expired { waited: 0, limit: 0, kept: None }
+        Outcome::Expired { waited: 0, limit: 0, kept: None, by_deadline }
     }
 
     /// Expires late waiters, the earliest deadline first, then grants the head of the queue while
@@ -254,6 +255,7 @@ impl Model {
                     waited: self.waited(&waiter, now),
                     limit,
                     kept: waiter.lead.filter(|&lead| waiter.keeps && lead > 0),
+                    by_deadline: waiter.keeps && waiter.lead.is_some(),
                 },
             );
         }

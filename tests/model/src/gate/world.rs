@@ -473,7 +473,12 @@ pub(super) fn outcome_of(rejection: &Rejection) -> Outcome {
         }
         Reason::Expired => {
             let limit = nanos(rejection.limit().expect("an effective limit"));
-            Outcome::Expired { waited, limit, kept: rejection.kept().map(nanos) }
+            Outcome::Expired {
+                waited,
+                limit,
+                kept: rejection.kept().map(nanos),
+                by_deadline: rejection.is_by_deadline(),
+            }
         }
         Reason::Closed => Outcome::Closed { waited },
         Reason::Uncollected => {
