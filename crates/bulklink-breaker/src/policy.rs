@@ -22,8 +22,9 @@ pub trait Policy: Clone + Send + Sync + 'static {
     /// Returns the name.
     fn label(&self) -> &str;
 
-    /// Waits until a call is let through. Its operation begins then.
-    fn admit(&self) -> impl Future<Output = Result<Admitted, GuardError<Infallible>>> + Send;
+    /// Waits until a call is let through, with a deadline after this time. Its operation begins
+    /// then.
+    fn admit(&self, time: Option<Duration>) -> impl Future<Output = Result<Admitted, GuardError<Infallible>>> + Send;
 
     /// Polls the operation of a call until it ends, or the run limit has passed.
     fn run<F: Future + Send>(
@@ -95,8 +96,9 @@ where
         self.bulkhead().label()
     }
 
-    async fn admit(&self) -> Result<Admitted, GuardError<Infallible>> {
-        let (call, slot) = self.admit_owned(Request::new()).await?;
+    async fn admit(&self, time: Option<Duration>) -> Result<Admitted, GuardError<Infallible>> {
+        let request = time.map_or_else(Request::new, |time| Request::new().deadline_after(time));
+        let (call, slot) = self.admit_owned(request).await?;
         Ok(Admitted { call, slot: Some(slot.begin()) })
     }
 
@@ -124,7 +126,7 @@ impl<K: Clone + Send + Sync + 'static> Policy for Breaker<K> {
         self.label()
     }
 
-    async fn admit(&self) -> Result<Admitted, GuardError<Infallible>> {
+    async fn admit(&self, _: Option<Duration>) -> Result<Admitted, GuardError<Infallible>> {
         Ok(Admitted { call: self.ask_owned_operation().await?, slot: None })
     }
 

@@ -14,8 +14,8 @@ use crate::{Namespace, StoreError};
 /// How many causes of one outage are told: their texts could differ each time.
 const MOST: usize = 8;
 
-/// How long an outage that begins so soon after another lasts beyond its last error: where the store
-/// answers one and ends the connection because of another, each answer would end an outage.
+/// How long an outage that begins so soon after another lasts beyond its last error: where the
+/// store answers one and ends the connection because of another, each answer would end an outage.
 const QUIET: Duration = Duration::from_secs(10);
 
 /// Hears of the store.

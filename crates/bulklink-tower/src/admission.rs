@@ -1,7 +1,6 @@
 //! How a layer admits a request: into which bulkhead, with what cost, limit and deadline, or not at
 //! all.
 
-use std::any::TypeId;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,6 +11,8 @@ use bulklink::partitions::Lookup;
 use bulklink::runtime::{Clock, Instant, Runtime};
 use bulklink::{Bulkhead, OwnedSlot, OwnedSlotFuture, Partitions, Request, plumbing};
 
+use crate::deadline::{Deadline, RequestClock};
+
 /// A layer's knowledge of the requests `Q` that it admits. The bulkheads and closures are shared by
 /// all clones.
 pub(crate) struct Admission<Q, R: Runtime> {
@@ -21,6 +22,7 @@ pub(crate) struct Admission<Q, R: Runtime> {
     /// In what time a request is to be over.
     deadline_after: Option<Arc<TimeOf<Q>>>,
     cancels_at_deadline: bool,
+    clock: RequestClock,
     runtime: R,
 }
 
@@ -32,29 +34,8 @@ pub(crate) struct Ask<R: Runtime> {
     pub(crate) cancel_at: Option<Instant>,
 }
 
-/// The deadline of a request, which layers inside take over: the time for the whole request began
-/// when it came to the outermost one.
-#[derive(Clone, Copy, Debug)]
-pub struct Deadline {
-    at: Instant,
-    /// The type of the runtime, on the clock of which this is.
-    runtime: TypeId,
-}
-
-impl Deadline {
-    /// Returns the deadline `at`, or `outer` if that is earlier, on the same clock.
-    fn new<R: Runtime>(at: Instant, outer: Option<Deadline>) -> Self {
-        let runtime = TypeId::of::<R>();
-        let earlier = outer.filter(|outer| outer.runtime == runtime && outer.at < at);
-        earlier.unwrap_or(Deadline { at, runtime })
-    }
-
-    pub(crate) fn has_passed<R: Runtime>(self, runtime: &R) -> bool {
-        runtime.now() >= self.at
-    }
-}
-
-type TimeOf<Q> = dyn Fn(&Q) -> Option<Duration> + Send + Sync;
+/// It may leave a note in the request, for the layers inside.
+type TimeOf<Q> = dyn Fn(&mut Q) -> Option<Duration> + Send + Sync;
 
 /// A bulkhead, or the partitions with the key of a request. As a trait object, the types of keys
 /// and closures do not show in those of layers and services.
@@ -166,6 +147,7 @@ impl<Q, R: Runtime> Admission<Q, R> {
             rules: Vec::new(),
             deadline_after: None,
             cancels_at_deadline: false,
+            clock: RequestClock::new(runtime),
             runtime: runtime.clone(),
         }
     }
@@ -177,12 +159,16 @@ impl<Q, R: Runtime> Admission<Q, R> {
         self.rules.push(Arc::new(rule));
     }
 
-    pub(crate) fn set_deadline(&mut self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) {
+    pub(crate) fn set_deadline(&mut self, time: impl Fn(&mut Q) -> Option<Duration> + Send + Sync + 'static) {
         self.deadline_after = Some(Arc::new(time));
     }
 
     pub(crate) fn cancel_at_deadline(&mut self) {
         self.cancels_at_deadline = true;
+    }
+
+    pub(crate) fn clock(&self) -> &RequestClock {
+        &self.clock
     }
 
     pub(crate) fn runtime(&self) -> &R {
@@ -200,17 +186,18 @@ impl<Q, R: Runtime> Admission<Q, R> {
     }
 
     /// Returns the future of the request's slot, or `None` if the request is exempt. `outer` is the
-    /// deadline that a layer outside of this has read.
-    pub(crate) fn admit(&self, request: &Q, outer: Option<Deadline>) -> Option<Ask<R>> {
+    /// deadline that the request has already, on the same clock.
+    pub(crate) fn admit(&self, request: &mut Q, outer: Option<Deadline>) -> Option<Ask<R>> {
         let mut call = self.rules.iter().try_fold(Request::new(), |call, rule| rule(request, call))?;
-        let time = self.deadline_after.as_ref().and_then(|time| time(request));
-        let deadline = time.map(|time| {
-            let now = self.runtime.now();
-            let deadline = Deadline::new::<R>(now + time, outer);
-            call = call.deadline_after(deadline.at.saturating_since(now));
-            deadline
-        });
-        let cancel_at = deadline.filter(|_| self.cancels_at_deadline).map(|deadline| deadline.at);
+        let own = self.deadline_after.as_ref().and_then(|time| time(request)).map(|time| self.clock.after(time));
+        let deadline = match (own, outer) {
+            (Some(own), Some(outer)) => Some(outer.min(own)),
+            (own, outer) => own.or(outer),
+        };
+        if let Some(deadline) = &deadline {
+            call = call.deadline_after(deadline.left());
+        }
+        let cancel_at = deadline.as_ref().filter(|_| self.cancels_at_deadline).map(Deadline::instant);
         Some(Ask { slot: self.entrance.slot(request, call), deadline, cancel_at })
     }
 
@@ -227,6 +214,7 @@ impl<Q, R: Runtime> Clone for Admission<Q, R> {
             rules: self.rules.clone(),
             deadline_after: self.deadline_after.clone(),
             cancels_at_deadline: self.cancels_at_deadline,
+            clock: self.clock.clone(),
             runtime: self.runtime.clone(),
         }
     }

@@ -111,9 +111,10 @@ where
         match std::mem::replace(&mut self.reservation, Reservation::None) {
             Reservation::Acquired(slot) => {
                 let held = config.outcome.admitted(&mut request, slot);
-                ResponseFuture::running(self.inner.call(request), Some(held))
+                let deadline = config.deadline(&request);
+                ResponseFuture::running(config.call(&mut self.inner, request, deadline), Some(held))
             }
-            Reservation::Rejected(rejection) => ResponseFuture::answered(config.reject(&request, rejection, None)),
+            Reservation::Rejected(rejection) => ResponseFuture::answered(config.reject(&request, rejection)),
             Reservation::None | Reservation::Acquiring(_) => panic!("called before `poll_ready` returned `Ready`"),
         }
     }

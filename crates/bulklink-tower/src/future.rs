@@ -12,7 +12,8 @@ use pin_project_lite::pin_project;
 use tower_service::Service;
 
 use crate::DeadlinePassed;
-use crate::admission::{Admission, Ask, Deadline};
+use crate::admission::{Admission, Ask};
+use crate::deadline::Deadline;
 use crate::outcome::Outcome;
 
 /// The state that all clones of a service share.
@@ -116,39 +117,41 @@ where
     /// of the service is ready, the request goes to it now, and is never stored.
     #[inline]
     pub(crate) fn new(config: &Arc<Config<Q, R, O>>, service: &S, mut request: Q) -> Self {
-        if let Some(slot) = config.admission.take_free() {
-            let held = config.outcome.admitted(&mut request, slot);
-            return ResponseFuture::ready_to_call(Some(held), config, service.clone(), request);
+        let outer = config.deadline(&request);
+        if outer.is_none() {
+            if let Some(slot) = config.admission.take_free() {
+                let held = config.outcome.admitted(&mut request, slot);
+                return ResponseFuture::ready_to_call(Some(held), config, service.clone(), request, None);
+            }
         }
-        ResponseFuture::ask(config, service, request)
+        ResponseFuture::ask(config, service, request, outer)
     }
 
     /// The future of a request that the fast path of [`new`](ResponseFuture::new) did not admit.
-    fn ask(config: &Arc<Config<Q, R, O>>, service: &S, mut request: Q) -> Self {
+    fn ask(config: &Arc<Config<Q, R, O>>, service: &S, mut request: Q, outer: Option<Deadline>) -> Self {
         let Config { admission, outcome } = &**config;
-        let Some(Ask { mut slot, deadline, cancel_at }) = admission.admit(&request, outcome.deadline(&request)) else {
+        let on_this_clock = outer.clone().filter(Deadline::is_on::<R>);
+        let Some(Ask { mut slot, deadline, cancel_at }) = admission.admit(&mut request, on_this_clock) else {
             outcome.exempted(&mut request);
-            return ResponseFuture::ready_to_call(None, config, service.clone(), request);
+            return ResponseFuture::ready_to_call(None, config, service.clone(), request, outer);
         };
         let decided = match plumbing::decide(&mut slot) {
             Some(Err(rejection)) => {
-                let answer = Some(config.reject(&request, rejection, deadline));
+                let answer = Some(config.reject(&request, rejection));
                 let state = State::Answered { answer, config: Some(Arc::clone(config)) };
                 return ResponseFuture { state, cancellation: None };
             }
             Some(Ok(slot)) => Some(slot),
             None => None,
         };
-        if let Some(deadline) = deadline {
-            outcome.leave_deadline(&mut request, deadline);
-        }
+        let deadline = deadline.or(outer);
         let cancellation = cancel_at.map(|at| {
             let protocol = outcome.protocol(&request);
             Box::new(Cancellation { at, sleep: None, protocol, config: Arc::clone(config) })
         });
         let future = if let Some(slot) = decided {
             let held = outcome.admitted(&mut request, slot);
-            ResponseFuture::ready_to_call(Some(held), config, service.clone(), request)
+            ResponseFuture::ready_to_call(Some(held), config, service.clone(), request, deadline)
         } else {
             ResponseFuture::calling(config, service.clone(), request, Stage::Acquiring(slot), deadline)
         };
@@ -158,12 +161,18 @@ where
     /// The future of a request that has its slot. That comes first, because it is dropped last if
     /// the service fails or panics.
     #[inline]
-    fn ready_to_call(held: Option<O::Held>, config: &Arc<Config<Q, R, O>>, mut service: S, request: Q) -> Self {
+    fn ready_to_call(
+        held: Option<O::Held>,
+        config: &Arc<Config<Q, R, O>>,
+        mut service: S,
+        request: Q,
+        deadline: Option<Deadline>,
+    ) -> Self {
         // If it is not ready, it is asked again with the task's waker.
         match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(())) => ResponseFuture::running(service.call(request), held),
+            Poll::Ready(Ok(())) => ResponseFuture::running(config.call(&mut service, request, deadline), held),
             Poll::Ready(Err(error)) => ResponseFuture::answered(Err(O::failed(error))),
-            Poll::Pending => ResponseFuture::calling(config, service, request, Stage::Readying(held), None),
+            Poll::Pending => ResponseFuture::calling(config, service, request, Stage::Readying(held), deadline),
         }
     }
 
@@ -266,12 +275,13 @@ impl<S, Q, R: Runtime, O, H> Calling<S, Q, R, O, H> {
     fn poll_call(&mut self, context: &mut Context<'_>) -> Poll<Result<(S::Future, Option<H>), S::Error>>
     where
         S: Service<Q>,
+        O: Outcome<Q, S::Response, S::Error>,
     {
         let (service, _) = self.call.as_mut().expect("it has not been called");
         ready!(service.poll_ready(context))?;
         let Stage::Readying(held) = &mut self.stage else { unreachable!("the request has its slot") };
         let (held, (mut service, request)) = (held.take(), self.call.take().expect("it was there just now"));
-        Poll::Ready(Ok((service.call(request), held)))
+        Poll::Ready(Ok((self.config.call(&mut service, request, self.deadline.take()), held)))
     }
 
     fn reject<A, E>(&self, rejection: Rejection) -> Result<O::Response, O::Error>
@@ -279,27 +289,41 @@ impl<S, Q, R: Runtime, O, H> Calling<S, Q, R, O, H> {
         O: Outcome<Q, A, E>,
     {
         let (_, request) = self.call.as_ref().expect("it has not been called");
-        self.config.reject(request, rejection, self.deadline)
+        self.config.reject(request, rejection)
     }
 }
 
 impl<Q, R: Runtime, O> Config<Q, R, O> {
     /// Answers a request that was rejected.
     #[inline]
-    pub(crate) fn reject<A, E>(
-        &self,
-        request: &Q,
-        rejection: Rejection,
-        deadline: Option<Deadline>,
-    ) -> Result<O::Response, O::Error>
+    pub(crate) fn reject<A, E>(&self, request: &Q, rejection: Rejection) -> Result<O::Response, O::Error>
     where
         O: Outcome<Q, A, E>,
     {
         let cost = rejection.cost();
-        // Whether the deadline, or the time that it leaves to the work, has ended the wait.
-        let has_passed = |deadline: Deadline| deadline.has_passed(self.admission.runtime());
-        let is_late = rejection.kept().is_some() || deadline.is_some_and(has_passed);
-        self.outcome.rejected(request, rejection, is_late, || self.admission.estimated_wait(request, cost))
+        self.outcome.rejected(request, rejection, || self.admission.estimated_wait(request, cost))
+    }
+
+    /// Returns the deadline that the request has already.
+    #[inline]
+    pub(crate) fn deadline<A, E>(&self, request: &Q) -> Option<Deadline>
+    where
+        O: Outcome<Q, A, E>,
+    {
+        self.outcome.deadline(request, self.admission.clock())
+    }
+
+    /// Calls the service, which is ready.
+    #[inline]
+    pub(crate) fn call<S>(&self, service: &mut S, mut request: Q, deadline: Option<Deadline>) -> S::Future
+    where
+        S: Service<Q>,
+        O: Outcome<Q, S::Response, S::Error>,
+    {
+        if let Some(deadline) = deadline {
+            self.outcome.leave_deadline(&mut request, deadline);
+        }
+        service.call(request)
     }
 }
 

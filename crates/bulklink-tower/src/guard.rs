@@ -13,6 +13,7 @@ use bulklink_breaker::{Breaker, Classify, ErrorsFail, GuardError, OpenCircuit, O
 use tower_layer::Layer;
 use tower_service::Service;
 
+use crate::deadline::{Deadline, RequestClock};
 use crate::outcome::Outcome as Answers;
 use crate::rejection::find;
 use crate::{BoxError, Errors};
@@ -67,6 +68,12 @@ use crate::{BoxError, Errors};
 /// error, and where both layers [respond](GuardLayer::respond), as a response: the dependency was
 /// not asked.
 ///
+/// # Deadlines
+///
+/// A request whose [`Deadline`](crate::Deadline) a layer outside has left, or a request of reqwest
+/// with a timeout, waits for its slot no longer than that allows. It is not cancelled then, unless
+/// the layer outside does it. The time of the wait is no part of the timeout that is left.
+///
 /// # When the call ends
 ///
 /// The slot, and a probe of a half-open circuit, are held until the service has answered, which for
@@ -87,6 +94,8 @@ use crate::{BoxError, Errors};
 #[derive(Clone)]
 pub struct GuardLayer<G, O = Errors> {
     guard: G,
+    /// For the timeouts of clients.
+    clock: RequestClock,
     outcome: O,
 }
 
@@ -111,13 +120,15 @@ impl<G: Policy> GuardLayer<G> {
     /// Makes a layer of a guard or a breaker.
     #[must_use]
     pub fn new(guard: &G) -> Self {
-        GuardLayer { guard: guard.clone(), outcome: Errors }
+        GuardLayer { guard: guard.clone(), clock: RequestClock::of_the_machine(), outcome: Errors }
     }
+}
 
-    #[cfg(feature = "http")]
-    pub(crate) fn with_outcome<O>(self, outcome: impl FnOnce(&str) -> O) -> GuardLayer<G, O> {
-        let outcome = outcome(self.guard.label());
-        GuardLayer { guard: self.guard, outcome }
+#[cfg(feature = "http")]
+impl<G, P> GuardLayer<G, P> {
+    pub(crate) fn with_outcome<O>(self, outcome: impl FnOnce(&G) -> O) -> GuardLayer<G, O> {
+        let outcome = outcome(&self.guard);
+        GuardLayer { guard: self.guard, clock: self.clock, outcome }
     }
 }
 
@@ -125,7 +136,7 @@ impl<S, G: Clone, O: Clone> Layer<S> for GuardLayer<G, O> {
     type Service = GuardService<S, G, O>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        GuardService { inner, guard: self.guard.clone(), outcome: self.outcome.clone() }
+        GuardService { inner, layer: self.clone() }
     }
 }
 
@@ -148,14 +159,13 @@ impl<G: fmt::Debug, O> fmt::Debug for GuardLayer<G, O> {
 #[derive(Clone)]
 pub struct GuardService<S, G, O = Errors> {
     inner: S,
-    guard: G,
-    outcome: O,
+    layer: GuardLayer<G, O>,
 }
 
 impl<S, G, O> GuardService<S, G, O> {
     /// Returns the guard or the breaker.
     pub const fn guard(&self) -> &G {
-        &self.guard
+        &self.layer.guard
     }
 
     /// Returns the service inside.
@@ -233,10 +243,11 @@ where
     }
 
     fn call(&mut self, mut request: Q) -> Self::Future {
-        let GuardService { inner: mut service, guard, outcome } = self.clone();
+        let GuardService { inner: mut service, layer: GuardLayer { guard, clock, outcome } } = self.clone();
         Box::pin(async move {
             let protocol = outcome.protocol(&request);
-            let Admitted { call, slot } = match guard.admit().await {
+            let deadline = outcome.deadline(&request, &clock);
+            let Admitted { call, slot } = match guard.admit(deadline.as_ref().map(Deadline::left)).await {
                 Ok(admitted) => admitted,
                 Err(error) => return outcome.refused(protocol, error, || guard.estimated_wait()),
             };
@@ -244,8 +255,12 @@ where
             // Declared after what holds the slot, and so dropped before it.
             let mut call = call;
             let result = {
+                let outcome = &outcome;
                 let operation = pin!(async move {
                     poll_fn(|context| service.poll_ready(context)).await?;
+                    if let Some(deadline) = deadline {
+                        outcome.leave_deadline(&mut request, deadline);
+                    }
                     service.call(request).await
                 });
                 guard.run(&mut call, operation).await
@@ -275,6 +290,6 @@ where
 impl<S: fmt::Debug, G: fmt::Debug, O> fmt::Debug for GuardService<S, G, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("GuardService");
-        debug.field("inner", &self.inner).field("guard", &self.guard).finish_non_exhaustive()
+        debug.field("inner", &self.inner).field("guard", &self.layer.guard).finish_non_exhaustive()
     }
 }

@@ -76,7 +76,12 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     /// [cancelled](BulkheadLayer::cancel_at_deadline) then. For requests of HTTP, the time begins
     /// at the outermost layer that reads one. This replaces an earlier `deadline_after`.
     #[must_use]
-    pub fn deadline_after(mut self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
+    pub fn deadline_after(self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
+        self.with_deadline(move |request| time(request))
+    }
+
+    /// As [`deadline_after`](BulkheadLayer::deadline_after), with a note in the request.
+    pub(crate) fn with_deadline(mut self, time: impl Fn(&mut Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
         self.admission.set_deadline(time);
         self
     }

@@ -92,6 +92,7 @@ mod guide {
     struct Axum;
     #[doc = include_str!("../../../docs/guide/choosing-numbers.md")]
     struct ChoosingNumbers;
+    #[cfg(all(feature = "axum", feature = "reqwest"))]
     #[doc = include_str!("../../../docs/guide/deadlines.md")]
     struct Deadlines;
     #[doc = include_str!("../../../docs/guide/from-semaphore.md")]
@@ -106,6 +107,7 @@ mod admission;
 mod backpressure;
 #[cfg(feature = "tokio")]
 mod connections;
+mod deadline;
 mod future;
 #[cfg(feature = "breaker")]
 mod guard;
@@ -123,6 +125,7 @@ mod service;
 pub use backpressure::{BackpressureLayer, BackpressureService};
 #[cfg(feature = "tokio")]
 pub use connections::{Connection, LimitedListener};
+pub use deadline::Deadline;
 pub use future::ResponseFuture;
 #[cfg(feature = "breaker")]
 pub use guard::{BreakerLayer, GuardLayer, GuardService};

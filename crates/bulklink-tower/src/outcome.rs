@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bulklink::{OwnedSlot, Rejection};
 
-use crate::admission::Deadline;
+use crate::deadline::{Deadline, RequestClock};
 use crate::{BoxError, DeadlinePassed};
 
 /// How the answers of a service become those of the layer. Only this crate implements it.
@@ -23,13 +23,14 @@ pub trait Outcome<Q, A, E>: Clone {
     /// Returns in which protocol the request wants its answer.
     fn protocol(&self, request: &Q) -> Self::Protocol;
 
-    /// Returns the deadline that a layer outside of this one has left in the request.
-    fn deadline(&self, request: &Q) -> Option<Deadline> {
-        let _ = request;
+    /// Returns the deadline that the request has already: that of a layer outside of this one, or
+    /// of a client, on this clock.
+    fn deadline(&self, request: &Q, clock: &RequestClock) -> Option<Deadline> {
+        let _ = (request, clock);
         None
     }
 
-    /// Leaves the deadline in the request, for the layers inside.
+    /// Leaves the deadline in the request that is sent now.
     fn leave_deadline(&self, request: &mut Q, deadline: Deadline) {
         let _ = (request, deadline);
     }
@@ -48,12 +49,11 @@ pub trait Outcome<Q, A, E>: Clone {
     /// Makes the error, when the service has failed.
     fn failed(error: E) -> Self::Error;
 
-    /// Answers a request that was not admitted, or not in time for its deadline.
+    /// Answers a request that was not admitted.
     fn rejected(
         &self,
         request: &Q,
         rejection: Rejection,
-        is_late: bool,
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Self::Response, Self::Error>;
 
@@ -86,13 +86,7 @@ impl<Q, A, E: Into<BoxError>> Outcome<Q, A, E> for Errors {
         error.into()
     }
 
-    fn rejected(
-        &self,
-        _: &Q,
-        rejection: Rejection,
-        _: bool,
-        _: impl FnOnce() -> Option<Duration>,
-    ) -> Result<A, BoxError> {
+    fn rejected(&self, _: &Q, rejection: Rejection, _: impl FnOnce() -> Option<Duration>) -> Result<A, BoxError> {
         Err(rejection.into())
     }
 

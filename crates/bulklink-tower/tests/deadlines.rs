@@ -124,3 +124,197 @@ fn a_timer_that_completes_early_does_not_keep_the_poll_from_returning() {
     let mut request = service.call(()).boxed();
     assert!(matches!(request.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending));
 }
+
+/// The deadline of a request of HTTP, from layer to layer, to the handler, and to the next service.
+#[cfg(all(feature = "http", feature = "breaker"))]
+mod travelling {
+    use super::*;
+    use bulklink_breaker::Guard;
+    use bulklink_tower::http::TimeoutHeader;
+    use bulklink_tower::{BoxError, Deadline, GuardLayer};
+    use bytes::Bytes;
+    use http::{Request, Response};
+    use http_body_util::Full;
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    /// Answers with the deadline that the handler has, and the header.
+    #[derive(Clone, Debug, Default)]
+    struct Seen {
+        left: Option<Duration>,
+        header: Option<String>,
+    }
+
+    type Answer = Response<Full<Bytes>>;
+
+    async fn look<B>(request: Request<B>) -> Result<Answer, Infallible> {
+        let left = request.extensions().get::<Deadline>().map(Deadline::left);
+        let header = request.headers().get("x-timeout-ms").map(|value| value.to_str().unwrap().to_owned());
+        let mut response = Answer::default();
+        response.extensions_mut().insert(Seen { left, header });
+        Ok(response)
+    }
+
+    fn seen<B>(response: &Response<B>) -> Seen {
+        response.extensions().get::<Seen>().expect("the handler was called").clone()
+    }
+
+    fn header() -> TimeoutHeader {
+        TimeoutHeader::millis("x-timeout-ms").unwrap()
+    }
+
+    fn request(millis: &str) -> Request<()> {
+        Request::builder().header("x-timeout-ms", millis).body(()).unwrap()
+    }
+
+    /// Occupies the only slot for this long.
+    fn occupy(bulkhead: &Bulkhead, time: Duration) {
+        let slot = bulkhead.owned().try_slot().unwrap();
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            drop(slot);
+        });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handler_has_the_time_that_the_wait_has_left() {
+        let payments = one_slot();
+        occupy(&payments, 30 * MILLISECOND);
+        let service = BulkheadLayer::new(&payments).deadline_from(&header()).respond().layer(service_fn(look));
+        let response = service.oneshot(request("80")).await.unwrap();
+        let left = seen(&response).left.expect("the layer has read it");
+        assert!((45..=50).contains(&left.as_millis()), "{left:?}");
+        drop(response);
+        let service = BulkheadLayer::new(&payments).deadline_from(&header()).respond().layer(service_fn(look));
+        assert_eq!(seen(&service.oneshot(Request::new(())).await.unwrap()).left, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn layers_inside_keep_the_deadline_of_one_outside_without_one_of_their_own() {
+        for is_guard in [false, true] {
+            let (outer, inner) = (one_slot(), one_slot());
+            occupy(&inner, 10 * TIME);
+            let outer = BulkheadLayer::new(&outer).deadline_from(&header()).respond();
+            let begun = tokio::time::Instant::now();
+            let response = if is_guard {
+                let guard = Guard::builder(&inner).build().unwrap();
+                let inner = GuardLayer::new(&guard).respond().layer(service_fn(look));
+                outer.layer(inner).oneshot(request("80")).await.unwrap().status()
+            } else {
+                let inner = BulkheadLayer::new(&inner).respond().layer(service_fn(look));
+                outer.layer(inner).oneshot(request("80")).await.unwrap().status()
+            };
+            assert_eq!(response, http::StatusCode::GATEWAY_TIMEOUT, "{is_guard}");
+            assert!(begun.elapsed() <= TIME, "{:?}", begun.elapsed());
+        }
+    }
+
+    #[tokio::test]
+    async fn an_invalid_header_counts_once_in_all_layers_and_once_for_each_name() {
+        let (timeout, other) = (header(), TimeoutHeader::millis("x-other").unwrap());
+        let layer = |header: &TimeoutHeader| BulkheadLayer::new(&one_slot()).deadline_from(header).respond();
+        let inside = layer(&timeout).layer(service_fn(look));
+        let service = layer(&timeout).layer(layer(&other).layer(layer(&timeout).layer(inside)));
+        let mut request = request("soon");
+        request.headers_mut().insert("x-other", "later".parse().unwrap());
+        for number in 1..=3 {
+            let response = service.clone().oneshot(request.clone()).await.unwrap();
+            assert!(response.status().is_success());
+            assert_eq!((timeout.invalid(), other.invalid()), (number, number));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_writes_the_time_that_is_left_when_it_sends() {
+        let upstream = one_slot();
+        let layer = BulkheadLayer::new(&upstream).hold_body().forward_deadline(&header(), 20 * MILLISECOND);
+        for (time, wait, expected) in [(100, 0, 79..=80), (100, 30, 45..=50), (10, 0, 0..=0)] {
+            if wait > 0 {
+                occupy(&upstream, wait * MILLISECOND);
+            }
+            let service = BulkheadLayer::new(&one_slot()).deadline_after(move |_| Some(time * MILLISECOND)).hold_body();
+            let service = service.layer(layer.layer(service_fn(look)));
+            let response = service.oneshot(Request::new(())).await.unwrap();
+            let written = seen(&response).header.expect("it was written").parse::<u32>().unwrap();
+            assert!(expected.contains(&written), "{written} of {expected:?}");
+        }
+        let response = layer.layer(service_fn(look)).oneshot(request("7")).await.unwrap();
+        assert_eq!(seen(&response).header.as_deref(), Some("7"), "no deadline, no change");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guard_writes_the_time_that_is_left_too() {
+        let guard = Guard::builder(&one_slot()).build().unwrap();
+        let inner = GuardLayer::new(&guard).hold_body().forward_deadline(&header(), 20 * MILLISECOND);
+        let outer = BulkheadLayer::new(&one_slot()).deadline_from(&header()).hold_body();
+        let response = outer.layer(inner.layer(service_fn(look))).oneshot(request("100")).await.unwrap();
+        assert_eq!(seen(&response).header.as_deref(), Some("80"));
+        assert!(seen(&response).left.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_exempt_keeps_the_deadline_of_a_layer_outside() {
+        let outer = BulkheadLayer::new(&one_slot()).deadline_from(&header()).hold_body();
+        let inner = BulkheadLayer::new(&one_slot()).exempt(|_| true).hold_body();
+        let inner = inner.forward_deadline(&header(), Duration::ZERO);
+        let response = outer.layer(inner.layer(service_fn(look))).oneshot(request("100")).await.unwrap();
+        assert_eq!(seen(&response).header.as_deref(), Some("100"));
+    }
+
+    /// The timeout of a request of reqwest is that of the whole call, with its wait.
+    #[cfg(feature = "reqwest")]
+    #[tokio::test(start_paused = true)]
+    async fn the_timeout_of_a_request_of_reqwest_is_its_deadline() -> Result<(), BoxError> {
+        let upstream = one_slot();
+        let layer = BulkheadLayer::new(&upstream).hold_body().forward_deadline(&header(), 20 * MILLISECOND);
+        let service = layer.layer(service_fn(|request: reqwest::Request| async move {
+            let header = request.headers().get("x-timeout-ms").map(|value| value.to_str().unwrap().to_owned());
+            let mut response = Answer::default();
+            response.extensions_mut().insert(Seen { left: request.timeout().copied(), header });
+            Ok::<_, Infallible>(reqwest::Response::from(response.map(|_| "")))
+        }));
+        let get = |time: u32| {
+            let mut request = reqwest::Request::new(http::Method::GET, "http://localhost".parse().unwrap());
+            *request.timeout_mut() = Some(time * MILLISECOND);
+            request
+        };
+        occupy(&upstream, 30 * MILLISECOND);
+        let response = service.clone().oneshot(get(100)).await?;
+        let Seen { left, header } = response.extensions().get::<Seen>().expect("it was sent").clone();
+        assert!((65..=70).contains(&left.expect("it has a timeout").as_millis()), "{left:?}");
+        assert!((45..=50).contains(&header.expect("it was written").parse::<u32>()?));
+        drop(response);
+        occupy(&upstream, 10 * TIME);
+        let error = service.oneshot(get(80)).await.unwrap_err();
+        assert!(rejection(&*error).expect("no slot in time").is_by_deadline());
+        Ok(())
+    }
+
+    #[cfg(feature = "axum")]
+    #[tokio::test]
+    async fn a_handler_of_axum_extracts_it() {
+        use axum::Router;
+        use axum::body::Body;
+        use axum::routing::get;
+        use http::StatusCode;
+
+        let has = async |deadline: Deadline| format!("{}", deadline.left() <= TIME);
+        let may_have = async |deadline: Option<Deadline>| format!("{}", deadline.is_some());
+        let limit = |header: TimeoutHeader| BulkheadLayer::new(&one_slot()).deadline_from(&header).respond();
+        let app = Router::new()
+            .route("/has", get(has).layer(limit(header().or(TIME))))
+            .route("/may", get(may_have).layer(limit(header())))
+            .route("/none", get(has));
+        for (path, status, text) in [
+            ("/has", StatusCode::OK, "true"),
+            ("/may", StatusCode::OK, "false"),
+            ("/none", StatusCode::INTERNAL_SERVER_ERROR, "The request has no deadline: no layer"),
+        ] {
+            let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+            let response = app.clone().oneshot(request).await.unwrap();
+            assert_eq!(response.status(), status);
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+            assert!(body.starts_with(text.as_bytes()), "{path}: {body:?}");
+        }
+    }
+}

@@ -10,7 +10,7 @@ use http::Response;
 
 use super::hold::{Held, HoldSlot, ShareSlot};
 use super::templates::{Protocol, REJECTED, is_of_this_process};
-use super::{Body, HoldBody, Respond, Responses};
+use super::{Body, HoldBody, Respond, Responses, TimeoutHeader};
 use crate::guard::{Guarding, is_refusal};
 use crate::outcome::Outcome;
 use crate::{BoxError, GuardLayer};
@@ -55,8 +55,7 @@ impl<T, B: http_body::Body, E: 'static> Guarding<http::Request<T>, Response<B>, 
             }
             GuardError::TimedOut(timed_out) => self.answer(protocol, &self.templates.timed_out, None, timed_out),
             GuardError::Rejected(rejection) => {
-                let is_late = rejection.kept().is_some();
-                let template = self.templates.of(&rejection, is_late);
+                let template = self.templates.of(&rejection);
                 let estimate = if template.is_temporary { estimated_wait() } else { None };
                 self.answer(protocol, template, estimate, rejection)
             }
@@ -88,13 +87,22 @@ impl<G: Policy> GuardLayer<G> {
     /// As [`respond`](GuardLayer::respond), with these responses.
     #[must_use]
     pub fn respond_with(self, responses: &Responses) -> GuardLayer<G, Respond> {
-        self.with_outcome(|label| Respond::new(responses, label))
+        self.with_outcome(|guard| Respond::new(responses, guard.label()))
     }
 
     /// Holds each slot and each call until the response's body has been read or dropped: for
     /// clients.
     #[must_use]
     pub fn hold_body(self) -> GuardLayer<G, HoldBody> {
-        self.with_outcome(|_| HoldBody)
+        self.with_outcome(|_| HoldBody::default())
+    }
+}
+
+impl<G> GuardLayer<G, HoldBody> {
+    /// Writes into a header of each request how long its caller still waits, less `margin`: as
+    /// [`BulkheadLayer::forward_deadline`](crate::BulkheadLayer::forward_deadline).
+    #[must_use]
+    pub fn forward_deadline(self, header: &TimeoutHeader, margin: Duration) -> Self {
+        self.with_outcome(|_| HoldBody::forwarding(header, margin))
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bulklink::runtime::Runtime;
 use bulklink::{InvalidArgument, Partitions};
-use http::{HeaderMap, HeaderName, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Request};
 
 use crate::BulkheadLayer;
 
@@ -170,34 +170,87 @@ impl TimeoutHeader {
         self
     }
 
-    /// Returns how long the request with these headers may take, and counts an invalid value.
+    /// Returns how long the request may take, and counts an invalid value, once in all its layers.
     ///
     /// Only layers read it, when the request comes: later, some of that time has been spent.
     ///
     /// ```compile_fail
     /// use bulklink_tower::http::TimeoutHeader;
-    /// let _ = TimeoutHeader::grpc().read(&http::HeaderMap::new());
+    /// let _ = TimeoutHeader::grpc().read(&mut http::Request::new(()));
     /// ```
-    fn read(&self, headers: &HeaderMap) -> Option<Duration> {
-        let Some(value) = only_value(headers, &self.name) else {
+    fn read<B>(&self, request: &mut Request<B>) -> Option<Duration> {
+        let Some(value) = only_value(request.headers(), &self.name) else {
             return self.default;
         };
-        let Some(time) = self.format.parse(value) else {
+        if let Some(time) = self.format.parse(value) {
+            return Some(time.min(self.longest));
+        }
+        let Invalid(found) = request.extensions_mut().get_or_insert_default();
+        if !found.contains(&self.name) {
+            found.push(self.name.clone());
             self.invalid.fetch_add(1, Ordering::Relaxed);
-            return self.default;
-        };
-        Some(time.min(self.longest))
+        }
+        self.default
     }
 
-    /// Returns how many invalid values this reader and its clones have found: of a request in two
-    /// layers, each of them finds its own.
+    /// Writes how long a request may take into its headers, in place of what is there: rounded down
+    /// to milliseconds, or for gRPC to a unit in which it has at most eight digits.
+    ///
+    /// ```
+    /// use bulklink_tower::http::TimeoutHeader;
+    /// use http::HeaderMap;
+    /// use std::time::Duration;
+    ///
+    /// let mut headers = HeaderMap::new();
+    /// TimeoutHeader::grpc().apply(&mut headers, Duration::from_millis(250));
+    /// assert_eq!(headers["grpc-timeout"], "250000u");
+    /// ```
+    pub fn apply(&self, headers: &mut HeaderMap, time: Duration) {
+        headers.insert(self.name.clone(), self.format.write(time));
+    }
+
+    /// Returns how many invalid values this reader and its clones have found: one for a request,
+    /// however many layers read it.
     #[must_use]
     pub fn invalid(&self) -> usize {
         self.invalid.load(Ordering::Relaxed)
     }
 }
 
+/// The headers of a request with an invalid value that a layer has counted.
+#[derive(Clone, Default)]
+struct Invalid(Vec<HeaderName>);
+
 impl Format {
+    fn write(self, time: Duration) -> HeaderValue {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).into();
+        match self {
+            Format::Grpc => {
+                const UNITS: [(u128, char); 6] = [
+                    (1, 'n'),
+                    (1_000, 'u'),
+                    (1_000_000, 'm'),
+                    (1_000_000_000, 'S'),
+                    (60_000_000_000, 'M'),
+                    (3_600_000_000_000, 'H'),
+                ];
+                const MOST: u128 = 99_999_999;
+                let nanos = time.as_nanos();
+                let fits = UNITS.into_iter().find(|(unit, _)| nanos / unit <= MOST);
+                let text = match fits {
+                    Some((unit, letter)) => format!("{}{letter}", nanos / unit),
+                    None => format!("{MOST}H"),
+                };
+                HeaderValue::try_from(text).expect("digits and a letter")
+            }
+            Format::Millis => millis(time),
+            Format::UnixMillis => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                millis(now.saturating_add(time))
+            }
+        }
+    }
+
     fn parse(self, value: &[u8]) -> Option<Duration> {
         match self {
             Format::Grpc => {
@@ -312,7 +365,7 @@ impl<B, R: Runtime, O> BulkheadLayer<Request<B>, R, O> {
     #[must_use]
     pub fn deadline_from(self, header: &TimeoutHeader) -> Self {
         let header = header.clone();
-        self.deadline_after(move |request| header.read(request.headers()))
+        self.with_deadline(move |request| header.read(request))
     }
 }
 

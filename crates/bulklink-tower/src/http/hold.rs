@@ -6,17 +6,32 @@ use std::time::Duration;
 use bulklink::{OwnedSlot, Rejection};
 #[cfg(feature = "breaker")]
 use bulklink_breaker::plumbing::Unfinished;
-use http::{Method, StatusCode, Version, header};
+use http::{HeaderMap, Method, StatusCode, Version, header};
 
-use super::Body;
-use crate::admission::Deadline;
+use super::{Body, TimeoutHeader};
+use crate::deadline::{Deadline, RequestClock};
 use crate::outcome::Outcome;
 use crate::{BoxError, DeadlinePassed};
 
 /// Rejections are errors, and the slot is held until the response has been read: for clients.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct HoldBody;
+#[derive(Clone, Debug, Default)]
+pub struct HoldBody {
+    forward: Option<Arc<Forward>>,
+}
+
+/// Where a client writes its deadline.
+#[derive(Debug)]
+struct Forward {
+    header: TimeoutHeader,
+    margin: Duration,
+}
+
+impl HoldBody {
+    /// Writes the time that is left to each request into a header, less this margin.
+    pub(super) fn forwarding(header: &TimeoutHeader, margin: Duration) -> Self {
+        HoldBody { forward: Some(Arc::new(Forward { header: header.clone(), margin })) }
+    }
+}
 
 /// A response that can hold a slot until it has been read.
 pub trait HoldSlot {
@@ -121,15 +136,14 @@ pub trait ShareSlot {
     /// service if `is_shared`, and for an upgrade.
     fn share(&mut self, slot: OwnedSlot, is_shared: bool) -> Held;
 
-    /// Returns the deadline that was left in the request.
-    fn deadline(&self) -> Option<Deadline> {
-        None
-    }
+    /// Returns the deadline of the request, on this clock if it is only a time.
+    fn deadline(&self, clock: &RequestClock) -> Option<Deadline>;
 
     /// Leaves a deadline in the request.
-    fn leave_deadline(&mut self, deadline: Deadline) {
-        let _ = deadline;
-    }
+    fn leave_deadline(&mut self, deadline: Deadline);
+
+    /// Returns the headers of the request.
+    fn headers_to_send(&mut self) -> &mut HeaderMap;
 }
 
 impl<T> ShareSlot for http::Request<T> {
@@ -145,12 +159,17 @@ impl<T> ShareSlot for http::Request<T> {
         if is_tunnel { SlotOf::Tunnel(slot) } else { SlotOf::Shared(slot) }.into()
     }
 
-    fn deadline(&self) -> Option<Deadline> {
-        self.extensions().get().copied()
+    #[inline]
+    fn deadline(&self, _: &RequestClock) -> Option<Deadline> {
+        self.extensions().get().cloned()
     }
 
     fn leave_deadline(&mut self, deadline: Deadline) {
         self.extensions_mut().insert(deadline);
+    }
+
+    fn headers_to_send(&mut self) -> &mut HeaderMap {
+        self.headers_mut()
     }
 }
 
@@ -183,11 +202,15 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
 
     fn protocol(&self, _: &Q) {}
 
-    fn deadline(&self, request: &Q) -> Option<Deadline> {
-        request.deadline()
+    #[inline]
+    fn deadline(&self, request: &Q, clock: &RequestClock) -> Option<Deadline> {
+        request.deadline(clock)
     }
 
     fn leave_deadline(&self, request: &mut Q, deadline: Deadline) {
+        if let Some(Forward { header, margin }) = self.forward.as_deref() {
+            header.apply(request.headers_to_send(), deadline.left().saturating_sub(*margin));
+        }
         request.leave_deadline(deadline);
     }
 
@@ -207,7 +230,6 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
         &self,
         _: &Q,
         rejection: Rejection,
-        _: bool,
         _: impl FnOnce() -> Option<Duration>,
     ) -> Result<A::Holding, BoxError> {
         Err(rejection.into())

@@ -1,11 +1,12 @@
 //! Responses of reqwest that hold slots.
 
 use bulklink::OwnedSlot;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use reqwest::ResponseBuilderExt;
 
 use super::hold::{Held, HoldSlot, ShareSlot, SlotOf};
 use super::{Body, HeldSlot};
+use crate::deadline::{Deadline, RequestClock};
 
 /// Returns the host of a request, with its port if that is not the usual one: a key for a bulkhead
 /// for each upstream. A name and a password in the URL are not part of it.
@@ -27,6 +28,19 @@ pub fn host(request: &reqwest::Request) -> &str {
 impl ShareSlot for reqwest::Request {
     fn share(&mut self, slot: OwnedSlot, _: bool) -> Held {
         SlotOf::Body { _slot: slot }.into()
+    }
+
+    fn deadline(&self, clock: &RequestClock) -> Option<Deadline> {
+        self.timeout().map(|time| clock.after(*time))
+    }
+
+    /// The rest of its timeout, without its wait for a slot.
+    fn leave_deadline(&mut self, deadline: Deadline) {
+        *self.timeout_mut() = Some(deadline.left());
+    }
+
+    fn headers_to_send(&mut self) -> &mut HeaderMap {
+        self.headers_mut()
     }
 }
 

@@ -10,8 +10,8 @@ use http::{Response, StatusCode};
 
 use super::hold::{Held, HoldSlot, ShareSlot};
 use super::templates::{PUSHBACK, Protocol, REJECTED, Template, Templates, is_grpc, is_of_this_process};
-use super::{Body, HeldSlot, HoldBody};
-use crate::admission::Deadline;
+use super::{Body, HeldSlot, HoldBody, TimeoutHeader};
+use crate::deadline::{Deadline, RequestClock};
 use crate::outcome::Outcome;
 use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 
@@ -148,8 +148,9 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         if content_type.is_some_and(is_grpc) { Protocol::Grpc } else { Protocol::Http }
     }
 
-    fn deadline(&self, request: &http::Request<T>) -> Option<Deadline> {
-        ShareSlot::deadline(request)
+    #[inline]
+    fn deadline(&self, request: &http::Request<T>, clock: &RequestClock) -> Option<Deadline> {
+        ShareSlot::deadline(request, clock)
     }
 
     fn leave_deadline(&self, request: &mut http::Request<T>, deadline: Deadline) {
@@ -185,11 +186,10 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         &self,
         request: &http::Request<T>,
         rejection: Rejection,
-        is_late: bool,
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Response<Body<B>>, E> {
         let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
-        let template = self.templates.of(&rejection, is_late);
+        let template = self.templates.of(&rejection);
         let estimate = if template.is_temporary { estimated_wait() } else { None };
         Ok(self.answer(protocol, template, estimate, rejection))
     }
@@ -217,7 +217,34 @@ impl<Q, R: Runtime> BulkheadLayer<Q, R> {
     /// Holds each slot until the response's body has been read or dropped: for clients.
     #[must_use]
     pub fn hold_body(self) -> BulkheadLayer<Q, R, HoldBody> {
-        self.with_outcome(|_| HoldBody)
+        self.with_outcome(|_| HoldBody::default())
+    }
+}
+
+impl<Q, R: Runtime> BulkheadLayer<Q, R, HoldBody> {
+    /// Writes into a header of each request how long its caller still waits, less `margin` for the
+    /// way back: the deadline that a layer outside has left, or that of
+    /// [`deadline_after`](BulkheadLayer::deadline_after), or the timeout of a request of reqwest.
+    /// It is written when the request is sent, after its wait. A request without a deadline keeps
+    /// the header that it has.
+    ///
+    /// ```
+    /// use bulklink_tokio::Bulkhead;
+    /// use bulklink_tower::BulkheadLayer;
+    /// use bulklink_tower::http::TimeoutHeader;
+    /// use std::time::Duration;
+    ///
+    /// let upstream = Bulkhead::builder("upstream").parallelism(20).waiting_room(100).build()?;
+    /// let timeout = TimeoutHeader::millis("x-timeout-ms")?;
+    /// let margin = Duration::from_millis(20);
+    /// let layer = BulkheadLayer::new(&upstream).hold_body();
+    /// let layer = layer.forward_deadline(&timeout, margin);
+    /// # let _: BulkheadLayer<http::Request<()>, _, _> = layer;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn forward_deadline(self, header: &TimeoutHeader, margin: Duration) -> Self {
+        self.map_outcome(|_| HoldBody::forwarding(header, margin))
     }
 }
 
@@ -241,6 +268,6 @@ impl<Q, R: Runtime> BackpressureLayer<Q, R> {
     /// Holds each slot until the response's body has been read or dropped: for clients.
     #[must_use]
     pub fn hold_body(self) -> BackpressureLayer<Q, R, HoldBody> {
-        self.with_outcome(|_| HoldBody)
+        self.with_outcome(|_| HoldBody::default())
     }
 }

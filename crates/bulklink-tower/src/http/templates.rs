@@ -135,9 +135,9 @@ impl Templates {
         }
     }
 
-    pub(super) fn of(&self, rejection: &Rejection, is_late: bool) -> &Template {
+    pub(super) fn of(&self, rejection: &Rejection) -> &Template {
         let kind = match rejection.reason() {
-            Reason::Expired if is_late => LATE,
+            Reason::Expired if rejection.is_by_deadline() => LATE,
             Reason::InvalidCost if rejection.cost() > 0 => TOO_LARGE,
             reason => KINDS.iter().position(|kind| kind.reason == reason).unwrap_or(0),
         };

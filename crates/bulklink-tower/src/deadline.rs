@@ -1,0 +1,155 @@
+//! The deadline of a request, from layer to layer and to the handler.
+
+use std::any::TypeId;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{self, Duration};
+
+#[cfg(feature = "breaker")]
+use bulklink::StdClock;
+#[cfg(feature = "breaker")]
+use bulklink::runtime::Clock;
+use bulklink::runtime::{Instant, Runtime};
+
+/// The deadline of a request, for its handler: how long the client still waits for the answer.
+///
+/// A layer that [reads a deadline](crate::BulkheadLayer::deadline_after) leaves it among the
+/// extensions of a request of HTTP. The layers inside take it over, with or without a
+/// `deadline_after` of their own, and the earliest counts. The time for the whole request began
+/// when it came to the outermost layer.
+///
+/// With the feature `axum` it is an extractor: `Deadline` where each request has one, as with
+/// [`TimeoutHeader::or`](crate::http::TimeoutHeader::or), and otherwise `Option<Deadline>`. Without
+/// a deadline, the first answers 500.
+///
+/// A client takes it over by a timeout of its own: with reqwest, as that of the request. A
+/// [`BulkheadLayer`](crate::BulkheadLayer) around the client then waits no longer than that, and
+/// [writes it into a header](crate::BulkheadLayer::forward_deadline).
+///
+#[cfg_attr(all(feature = "axum", feature = "http"), doc = "```")]
+#[cfg_attr(not(all(feature = "axum", feature = "http")), doc = "```ignore")]
+/// use axum::{Router, routing::get};
+/// use bulklink_tokio::Bulkhead;
+/// use bulklink_tower::http::TimeoutHeader;
+/// use bulklink_tower::{BulkheadLayer, Deadline};
+/// use std::time::Duration;
+///
+/// async fn order(deadline: Deadline) -> String {
+///     // For example, `client.get(url).timeout(deadline.left())`.
+///     format!("{:?} left", deadline.left())
+/// }
+///
+/// let orders = Bulkhead::builder("orders").parallelism(16).waiting_room(64).build()?;
+/// let timeout = TimeoutHeader::millis("x-timeout-ms")?.or(Duration::from_secs(10));
+/// let limit = BulkheadLayer::new(&orders).deadline_from(&timeout).respond();
+/// let app: Router = Router::new().route("/orders", get(order).layer(limit));
+/// # Ok::<(), bulklink_tokio::InvalidArgument>(())
+/// ```
+#[derive(Clone)]
+pub struct Deadline {
+    at: Instant,
+    clock: RequestClock,
+}
+
+/// The clock of a layer, for the deadlines of its requests. Only this crate has one.
+#[derive(Clone)]
+pub struct RequestClock {
+    now: Arc<dyn Fn() -> Instant + Send + Sync>,
+    /// The type of the runtime, which distinguishes the clocks.
+    runtime: TypeId,
+}
+
+impl RequestClock {
+    pub(crate) fn new<R: Runtime>(runtime: &R) -> Self {
+        let clock = runtime.clone();
+        RequestClock { now: Arc::new(move || clock.now()), runtime: TypeId::of::<R>() }
+    }
+
+    /// The clock of this machine, for layers without a runtime.
+    #[cfg(feature = "breaker")]
+    pub(crate) fn of_the_machine() -> Self {
+        struct Machine;
+        RequestClock { now: Arc::new(|| StdClock.now()), runtime: TypeId::of::<Machine>() }
+    }
+
+    /// Returns the deadline after this time.
+    pub(crate) fn after(&self, time: Duration) -> Deadline {
+        Deadline { at: (self.now)().saturating_add(time), clock: self.clone() }
+    }
+}
+
+impl Deadline {
+    /// Returns how long it is to the deadline; zero if it has passed.
+    #[must_use]
+    pub fn left(&self) -> Duration {
+        self.at.saturating_since((self.clock.now)())
+    }
+
+    /// Returns the deadline on the machine's clock, such as for `tokio::time::timeout_at`.
+    ///
+    /// It is computed from the time that is left, so two results differ a little. A time beyond
+    /// that clock is a year from now.
+    #[must_use]
+    pub fn at(&self) -> time::Instant {
+        const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+        let now = time::Instant::now();
+        now.checked_add(self.left()).unwrap_or(now + YEAR)
+    }
+
+    /// Returns the deadline on the clock of its layer.
+    pub(crate) fn instant(&self) -> Instant {
+        self.at
+    }
+
+    /// Returns whether it is on the clock of this runtime.
+    pub(crate) fn is_on<R: Runtime>(&self) -> bool {
+        self.clock.runtime == TypeId::of::<R>()
+    }
+
+    /// Returns the earlier one of two on the same clock.
+    pub(crate) fn min(self, other: Deadline) -> Self {
+        if other.at < self.at { other } else { self }
+    }
+}
+
+impl fmt::Debug for RequestClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestClock").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deadline").field("left", &self.left()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "axum")]
+mod extract {
+    use std::convert::Infallible;
+
+    use axum::extract::{FromRequestParts, OptionalFromRequestParts};
+    use axum::http::StatusCode;
+    use axum::http::request::Parts;
+
+    use super::Deadline;
+
+    /// Needs a deadline: its absence is a mistake of the program, such as a layer that is not
+    /// there.
+    impl<S: Sync> FromRequestParts<S> for Deadline {
+        type Rejection = (StatusCode, &'static str);
+
+        async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+            let missing = "The request has no deadline: no layer of its route has read one, or set a default.";
+            parts.extensions.get().cloned().ok_or((StatusCode::INTERNAL_SERVER_ERROR, missing))
+        }
+    }
+
+    impl<S: Sync> OptionalFromRequestParts<S> for Deadline {
+        type Rejection = Infallible;
+
+        async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Option<Self>, Infallible> {
+            Ok(parts.extensions.get().cloned())
+        }
+    }
+}
