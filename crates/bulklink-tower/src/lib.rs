@@ -97,6 +97,7 @@ mod guide {
     struct Deadlines;
     #[doc = include_str!("../../../docs/guide/from-semaphore.md")]
     struct FromSemaphore;
+    #[cfg(all(feature = "axum", feature = "breaker", feature = "reqwest"))]
     #[doc = include_str!("../../../docs/guide/rejections-to-http.md")]
     struct RejectionsToHttp;
     #[doc = include_str!("../../../docs/guide/response-bodies.md")]
@@ -108,6 +109,8 @@ mod backpressure;
 #[cfg(feature = "tokio")]
 mod connections;
 mod deadline;
+#[cfg(feature = "axum")]
+mod failure;
 mod future;
 #[cfg(feature = "breaker")]
 mod guard;
@@ -126,6 +129,8 @@ pub use backpressure::{BackpressureLayer, BackpressureService};
 #[cfg(feature = "tokio")]
 pub use connections::{Connection, LimitedListener};
 pub use deadline::Deadline;
+#[cfg(feature = "axum")]
+pub use failure::Failure;
 pub use future::ResponseFuture;
 #[cfg(feature = "breaker")]
 pub use guard::{BreakerLayer, GuardLayer, GuardService};

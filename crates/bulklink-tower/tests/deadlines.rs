@@ -131,7 +131,7 @@ mod travelling {
     use super::*;
     use bulklink_breaker::Guard;
     use bulklink_tower::http::TimeoutHeader;
-    use bulklink_tower::{BoxError, Deadline, GuardLayer};
+    use bulklink_tower::{Deadline, GuardLayer};
     use bytes::Bytes;
     use http::{Request, Response};
     use http_body_util::Full;
@@ -264,7 +264,7 @@ mod travelling {
     /// The timeout of a request of reqwest is that of the whole call, with its wait.
     #[cfg(feature = "reqwest")]
     #[tokio::test(start_paused = true)]
-    async fn the_timeout_of_a_request_of_reqwest_is_its_deadline() -> Result<(), BoxError> {
+    async fn the_timeout_of_a_request_of_reqwest_is_its_deadline() -> Result<(), bulklink_tower::BoxError> {
         let upstream = one_slot();
         let layer = BulkheadLayer::new(&upstream).hold_body().forward_deadline(&header(), 20 * MILLISECOND);
         let service = layer.layer(service_fn(|request: reqwest::Request| async move {

@@ -236,8 +236,12 @@ async fn a_response_can_have_its_rejection_among_its_extensions() {
 async fn a_request_that_can_never_be_admitted_is_told_so() {
     let payments = one_slot();
     let large = Request::builder().uri("/long").body(()).unwrap();
-    let (response, _) = rejected(&payments, large, &Responses::new()).await;
+    let (response, body) = rejected(&payments, large, &Responses::new()).await;
     assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(!response.headers().contains_key("retry-after"));
+    let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!((&problem["cost"], &problem["allowed"]), (&5.into(), &1.into()));
+    assert_eq!(problem["detail"], "The request is too large. It costs 5, and at most 1 are allowed.");
     payments.close();
     let (response, _) = rejected(&payments, Request::new(()), &Responses::new().status(StatusCode::IM_A_TEAPOT)).await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -411,11 +415,56 @@ async fn a_retry_after_grows_while_no_slot_is_given_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_rate_there_is_no_retry_after() {
+async fn without_a_rate_and_after_a_close_retry_after_falls_back() {
     let payments = one_slot();
     let _running = payments.try_slot().unwrap();
-    let (response, _) = rejected(&payments, Request::new(()), &Responses::new()).await;
-    assert!(!response.headers().contains_key("retry-after"));
+    let retry_after = async |responses: &Responses| {
+        let (response, _) = rejected(&payments, Request::new(()), responses).await;
+        response.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap()
+    };
+    let in_half_a_minute = Responses::new().retry_after_or(Duration::from_secs(30));
+    for is_closed in [false, true] {
+        if is_closed {
+            payments.close();
+        }
+        assert!((1..=2).contains(&retry_after(&Responses::new()).await), "{is_closed}");
+        assert!((30..=60).contains(&retry_after(&in_half_a_minute).await), "{is_closed}");
+    }
+}
+
+/// As `respond` answers.
+#[tokio::test(start_paused = true)]
+async fn the_response_to_an_error_is_that_of_the_layer() {
+    let payments = one_slot();
+    let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS);
+    let grpc = Request::builder().header("content-type", "application/grpc").body(()).unwrap();
+    let expects = async |rejection: Rejection, request: Request<()>| {
+        let is_grpc = request.headers().contains_key("content-type");
+        let error = std::io::Error::other(rejection);
+        let made: Option<Response<Bytes>> = if is_grpc { responses.of_grpc(&error) } else { responses.of(&error) };
+        let (made, body) = made.expect("it is a rejection").into_parts();
+        let (response, text) = rejected(&payments, request, &responses).await;
+        assert_eq!((made.status, &*body), (response.status(), text.as_bytes()));
+        let without_time = |headers: &HeaderMap| {
+            let mut headers = headers.clone();
+            let times = ["retry-after", "grpc-retry-pushback-ms"].map(|name| headers.remove(name).is_some());
+            (headers, times)
+        };
+        assert_eq!(without_time(&made.headers), without_time(response.headers()));
+    };
+    let running = payments.try_slot().unwrap();
+    for request in [Request::new(()), grpc.clone()] {
+        expects(payments.try_slot().unwrap_err(), request).await;
+    }
+    drop(running);
+    let large = Request::builder().uri("/long").body(()).unwrap();
+    expects(payments.with(bulklink_tokio::Request::new().cost(5)).try_slot().unwrap_err(), large).await;
+    payments.close();
+    for request in [Request::new(()), grpc] {
+        expects(payments.try_slot().unwrap_err(), request).await;
+    }
+    let other = std::io::Error::other("failed");
+    assert!(responses.of::<Bytes>(&other).is_none() && responses.of_grpc::<Bytes>(&other).is_none());
 }
 
 #[tokio::test(start_paused = true)]

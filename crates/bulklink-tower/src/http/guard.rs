@@ -4,12 +4,12 @@ use std::any::Any;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use bulklink_breaker::GuardError;
 use bulklink_breaker::plumbing::{Policy, Unfinished};
-use bulklink_breaker::{GuardError, State};
 use http::Response;
 
 use super::hold::{Held, HoldSlot, ShareSlot};
-use super::templates::{Protocol, REJECTED, is_of_this_process};
+use super::templates::{Protocol, REJECTED, after, is_of_this_process};
 use super::{Body, HoldBody, Respond, Responses, TimeoutHeader};
 use crate::guard::{Guarding, is_refusal};
 use crate::outcome::Outcome;
@@ -46,18 +46,13 @@ impl<T, B: http_body::Body, E: 'static> Guarding<http::Request<T>, Response<B>, 
         error: GuardError<Infallible>,
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Response<Body<B>>, E> {
-        /// Probes are running, and usually end soon.
-        const SOON: Duration = Duration::from_secs(1);
         Ok(match error {
-            GuardError::Open(open) => {
-                let estimate = open.retry_after.or_else(|| (open.state == State::HalfOpen).then_some(SOON));
-                self.answer(protocol, &self.templates.open, estimate, open)
-            }
+            GuardError::Open(open) => self.answer(protocol, &self.templates.open, after(&open), open),
             GuardError::TimedOut(timed_out) => self.answer(protocol, &self.templates.timed_out, None, timed_out),
             GuardError::Rejected(rejection) => {
                 let template = self.templates.of(&rejection);
-                let estimate = if template.is_temporary { estimated_wait() } else { None };
-                self.answer(protocol, template, estimate, rejection)
+                let estimate = self.templates.earliest(template.retry, estimated_wait);
+                self.answer(protocol, &template, estimate, rejection)
             }
             GuardError::Operation(never) => match never {},
             other => unreachable!("no closure is spawned: {other}"),

@@ -1,10 +1,12 @@
 //! Rejections as responses.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::runtime::Runtime;
 use bulklink::{OwnedSlot, Rejection};
+use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::{Response, StatusCode};
 
@@ -29,14 +31,16 @@ use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 /// | costs more than the whole capacity | 413 | `INVALID_ARGUMENT` |
 /// | costs zero, or has a key with invalid limits | 500 | `INTERNAL` |
 ///
-/// The body is a problem (RFC 9457) with the reason and the label of the bulkhead; it has no
-/// figures, and no key. A request with the content type of gRPC is answered in its way, in the
-/// headers.
+/// The body is a problem (RFC 9457) with the reason and the label of the bulkhead. It has no key,
+/// and no figures but for a request that costs too much: its cost, and the most that is allowed. A
+/// request with the content type of gRPC is answered in its way, in the headers.
 ///
-/// Where there is a rate to estimate it from, `Retry-After` has the time until a slot may be free:
-/// in whole seconds, at least one. It is spread evenly from the estimate to twice that, so that
-/// clients that were rejected together do not return together. For gRPC, it is
-/// `grpc-retry-pushback-ms`, in milliseconds, and up to a second later.
+/// `Retry-After` has the time until a slot may be free: in whole seconds, at least one. Where there
+/// is no rate to estimate it from, and after the bulkhead was closed, it is
+/// [another time](Responses::retry_after_or). It is spread evenly from the estimate to twice that,
+/// so that clients that were rejected together do not return together. For gRPC, it is
+/// `grpc-retry-pushback-ms`, in milliseconds, and up to a second later. A request that would be
+/// rejected again, with the status 413, 500 or 504, has none.
 ///
 /// # Guards
 ///
@@ -48,6 +52,7 @@ use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 pub struct Responses {
     pub(super) status: StatusCode,
     pub(super) ceiling: Duration,
+    pub(super) fallback: Duration,
     pub(super) attaches_rejections: bool,
 }
 
@@ -66,6 +71,7 @@ impl Responses {
         Responses {
             status: StatusCode::SERVICE_UNAVAILABLE,
             ceiling: Duration::from_secs(60),
+            fallback: Duration::from_secs(1),
             attaches_rejections: false,
         }
     }
@@ -84,6 +90,48 @@ impl Responses {
     pub const fn longest_retry_after(mut self, longest: Duration) -> Self {
         self.ceiling = longest;
         self
+    }
+
+    /// Sets the time in place of an estimate where there is none, as for the first requests, and
+    /// after the bulkhead was closed: one second by default. It is spread as an estimate is.
+    #[must_use]
+    pub const fn retry_after_or(mut self, time: Duration) -> Self {
+        self.fallback = time;
+        self
+    }
+
+    /// Makes the response to an error, if this or one of its [sources](std::error::Error::source)
+    /// is one of those in [the table](Responses): a [`Rejection`], an open circuit, a run limit or
+    /// a deadline that has passed. `None` for any other error, such as that of an upstream.
+    ///
+    /// `Retry-After` is that without an estimate. In a handler of axum, use
+    /// [`Failure`](crate::Failure).
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::Bulkhead;
+    /// use bulklink_tower::http::Responses;
+    /// use bytes::Bytes;
+    ///
+    /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(1).build()?;
+    /// let _running = payments.try_slot()?;
+    /// let rejection = payments.try_slot().unwrap_err();
+    /// let response = Responses::new().of::<Bytes>(&rejection).expect("it is one");
+    /// assert_eq!(response.status(), 503);
+    /// assert!(response.headers().contains_key("retry-after"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn of<B: From<Bytes>>(&self, error: &(dyn Error + 'static)) -> Option<Response<B>> {
+        self.make(Protocol::Http, error).map(|response| response.map(B::from))
+    }
+
+    /// As [`of`](Responses::of), for gRPC: the status is in the headers, from which
+    /// `tonic::Status::from_header_map` makes one.
+    #[must_use]
+    pub fn of_grpc<B: From<Bytes>>(&self, error: &(dyn Error + 'static)) -> Option<Response<B>> {
+        self.make(Protocol::Grpc, error).map(|response| response.map(B::from))
     }
 
     /// Leaves the [`Rejection`] among the extensions of each response, and the
@@ -190,8 +238,8 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
     ) -> Result<Response<Body<B>>, E> {
         let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
         let template = self.templates.of(&rejection);
-        let estimate = if template.is_temporary { estimated_wait() } else { None };
-        Ok(self.answer(protocol, template, estimate, rejection))
+        let estimate = self.templates.earliest(template.retry, estimated_wait);
+        Ok(self.answer(protocol, &template, estimate, rejection))
     }
 
     fn cancelled(&self, protocol: Protocol, error: DeadlinePassed) -> Result<Response<Body<B>>, E> {

@@ -1,5 +1,7 @@
 //! The parts of responses that are the same for each, made once.
 
+use std::borrow::Cow;
+use std::error::Error;
 use std::hash::{BuildHasher, RandomState};
 use std::process;
 use std::ptr;
@@ -8,12 +10,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bulklink::{Reason, Rejection};
+#[cfg(feature = "breaker")]
+use bulklink_breaker::{OpenCircuit, State, TimedOut};
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Responses;
+use crate::DeadlinePassed;
+use crate::rejection::find;
 
 /// Marks the response to a request that was not admitted; its value is the reason.
 pub(super) const REJECTED: HeaderName = HeaderName::from_static("bulklink-rejected");
@@ -36,6 +42,8 @@ pub enum Protocol {
 pub(super) struct Templates {
     /// The longest estimate, in seconds.
     ceiling: u64,
+    /// Where there is no estimate.
+    fallback: Duration,
     /// Whether the rejection is among the extensions of its response.
     pub(super) attaches_rejections: bool,
     /// In the order of [`KINDS`].
@@ -55,13 +63,22 @@ pub(super) struct Templates {
     turn: AtomicU32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Template {
-    /// Whether a later request may be admitted. The headers then have the time, in a value that
-    /// each response replaces.
-    pub(super) is_temporary: bool,
+    /// If it is not `Never`, the headers have a time, in a value that each response replaces.
+    pub(super) retry: Retry,
     pub(super) http: Response<Bytes>,
     pub(super) grpc: Response<Bytes>,
+}
+
+/// Whether and when a later request may be admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Retry {
+    Never,
+    /// By another process or in another state, at a time that is not known.
+    Some,
+    /// At a time that the bulkhead may know.
+    Estimated,
 }
 
 /// A reason as the client sees it: its text, the status if it is fixed, and that of gRPC.
@@ -70,26 +87,31 @@ pub(super) struct Kind {
     detail: &'static str,
     status: Option<StatusCode>,
     grpc_status: u8,
+    retry: Retry,
 }
 
 /// One for each reason, and then the cases that share a reason but need another answer.
 pub(super) const KINDS: [Kind; 9] = [
-    kind(Reason::Saturated, "All slots are in use.", None, 8),
-    kind(Reason::Expired, "No slot was free in time.", None, 8),
-    kind(Reason::Closed, "The service is closing.", Some(StatusCode::SERVICE_UNAVAILABLE), 14),
-    kind(Reason::Uncollected, "The service is overloaded.", None, 8),
+    kind(Reason::Saturated, "All slots are in use.", None, 8, Retry::Estimated),
+    kind(Reason::Expired, "No slot was free in time.", None, 8, Retry::Estimated),
+    kind(Reason::Closed, "The service is closing.", Some(StatusCode::SERVICE_UNAVAILABLE), 14, Retry::Some),
+    kind(Reason::Uncollected, "The service is overloaded.", None, 8, Retry::Estimated),
     kind(
         Reason::PartitionLimit,
         "There are too many users at a time.",
         // Not the fault of the owner of these limits.
         Some(StatusCode::SERVICE_UNAVAILABLE),
         8,
+        Retry::Some,
     ),
-    kind(Reason::InvalidLimits, "The limits are invalid.", Some(StatusCode::INTERNAL_SERVER_ERROR), 13),
-    kind(Reason::InvalidCost, "The cost is invalid.", Some(StatusCode::INTERNAL_SERVER_ERROR), 13),
-    kind(Reason::InvalidCost, "The request is too large.", Some(StatusCode::PAYLOAD_TOO_LARGE), 3),
-    kind(Reason::Expired, "The deadline was too close.", Some(StatusCode::GATEWAY_TIMEOUT), 4),
+    kind(Reason::InvalidLimits, "The limits are invalid.", Some(StatusCode::INTERNAL_SERVER_ERROR), 13, Retry::Never),
+    kind(Reason::InvalidCost, "The cost is invalid.", Some(StatusCode::INTERNAL_SERVER_ERROR), 13, Retry::Never),
+    kind(Reason::InvalidCost, "The request is too large.", Some(StatusCode::PAYLOAD_TOO_LARGE), 3, Retry::Never),
+    kind(Reason::Expired, "The deadline was too close.", Some(StatusCode::GATEWAY_TIMEOUT), 4, Retry::Never),
 ];
+/// The longest estimate that can be set, in seconds.
+const LONGEST: u64 = 3600;
+
 const TOO_LARGE: usize = 7;
 const LATE: usize = 8;
 
@@ -113,51 +135,139 @@ pub(super) fn is_of_this_process(mark: &HeaderValue) -> bool {
     MARKS.iter().any(|own| ptr::eq(own.as_bytes(), mark.as_bytes()))
 }
 
-const fn kind(reason: Reason, detail: &'static str, status: Option<StatusCode>, grpc_status: u8) -> Kind {
-    Kind { reason, detail, status, grpc_status }
+const fn kind(reason: Reason, detail: &'static str, status: Option<StatusCode>, grpc_status: u8, retry: Retry) -> Kind {
+    Kind { reason, detail, status, grpc_status, retry }
+}
+
+/// Returns the place of the rejection in [`KINDS`].
+fn kind_of(rejection: &Rejection) -> usize {
+    match rejection.reason() {
+        Reason::Expired if rejection.is_by_deadline() => LATE,
+        Reason::InvalidCost if rejection.cost() > 0 => TOO_LARGE,
+        reason => KINDS.iter().position(|kind| kind.reason == reason).unwrap_or(0),
+    }
 }
 
 impl Templates {
     pub(super) fn new(responses: &Responses, label: &str) -> Self {
-        let ceiling = whole_seconds(responses.ceiling).min(3600);
-        let answers = KINDS.iter().zip(&*MARKS).map(|(kind, mark)| Template::new(kind, mark, responses.status, label));
+        let ceiling = whole_seconds(responses.ceiling).min(LONGEST);
+        let answers = (0..KINDS.len()).map(|kind| Template::of_kind(kind, responses.status, label));
         Templates {
             ceiling,
+            fallback: responses.fallback,
             attaches_rejections: responses.attaches_rejections,
-            cancelled: Template::late(label, "The deadline has passed"),
+            cancelled: Template::cancelled(label),
             #[cfg(feature = "breaker")]
             open: Template::open(label),
             #[cfg(feature = "breaker")]
-            timed_out: Template::late(label, "The run limit has passed"),
+            timed_out: Template::timed_out(label),
             answers: answers.collect(),
             seconds: (0..=2 * ceiling).map(HeaderValue::from).collect(),
             turn: AtomicU32::new(beginning(&RandomState::new(), label, process::id(), SystemTime::now())),
         }
     }
 
-    pub(super) fn of(&self, rejection: &Rejection) -> &Template {
-        let kind = match rejection.reason() {
-            Reason::Expired if rejection.is_by_deadline() => LATE,
-            Reason::InvalidCost if rejection.cost() > 0 => TOO_LARGE,
-            reason => KINDS.iter().position(|kind| kind.reason == reason).unwrap_or(0),
-        };
-        &self.answers[kind]
+    pub(super) fn of(&self, rejection: &Rejection) -> Cow<'_, Template> {
+        match kind_of(rejection) {
+            TOO_LARGE => Cow::Owned(Template::too_large(rejection)),
+            kind => Cow::Borrowed(&self.answers[kind]),
+        }
+    }
+
+    /// Returns when a client should come back, in the best case.
+    #[inline]
+    pub(super) fn earliest(&self, retry: Retry, estimated_wait: impl FnOnce() -> Option<Duration>) -> Option<Duration> {
+        match retry {
+            Retry::Estimated => Some(estimated_wait().unwrap_or(self.fallback)),
+            Retry::Some => Some(self.fallback),
+            Retry::Never => None,
+        }
     }
 
     /// Returns the time after which a client should come back, spread evenly from the estimate to
     /// twice that: in seconds, or for gRPC in milliseconds and up to a second more.
     pub(super) fn wait(&self, protocol: Protocol, estimate: Duration) -> HeaderValue {
-        let least = whole_seconds(estimate).min(self.ceiling);
-        // The multiples of the golden ratio fill a range more evenly than random numbers do.
-        let position = u64::from(self.turn.fetch_add(GOLDEN, Ordering::Relaxed));
-        let spread = |length: u64| (position * length) >> u32::BITS;
+        let number = spread(protocol, whole_seconds(estimate).min(self.ceiling), &self.turn);
         match protocol {
             Protocol::Http => {
-                let value =
-                    usize::try_from(least + spread(least + 1)).ok().and_then(|seconds| self.seconds.get(seconds));
+                let value = usize::try_from(number).ok().and_then(|seconds| self.seconds.get(seconds));
                 value.expect("it is at most twice the ceiling").clone()
             }
-            Protocol::Grpc => HeaderValue::from(least * 1000 + spread((least + 1) * 1000)),
+            Protocol::Grpc => HeaderValue::from(number),
+        }
+    }
+}
+
+/// Returns a time from `least` seconds to twice that, in the unit of the protocol.
+#[inline]
+fn spread(protocol: Protocol, least: u64, turn: &AtomicU32) -> u64 {
+    // The multiples of the golden ratio fill a range more evenly than random numbers do.
+    let position = u64::from(turn.fetch_add(GOLDEN, Ordering::Relaxed));
+    let spread = |length: u64| (position * length) >> u32::BITS;
+    match protocol {
+        Protocol::Http => least + spread(least + 1),
+        Protocol::Grpc => least * 1000 + spread((least + 1) * 1000),
+    }
+}
+
+/// The position of the next client whose response has no templates of its own.
+static TURN: LazyLock<AtomicU32> =
+    LazyLock::new(|| AtomicU32::new(beginning(&RandomState::new(), "", process::id(), SystemTime::now())));
+
+impl Responses {
+    /// Makes the response to an error of this process that has been found in one of a handler.
+    pub(super) fn make(&self, protocol: Protocol, error: &(dyn Error + 'static)) -> Option<Response<Bytes>> {
+        let (template, wait) = self.find(error)?;
+        let mut response = match protocol {
+            Protocol::Http => template.http,
+            Protocol::Grpc => template.grpc,
+        };
+        if template.retry != Retry::Never {
+            let name = protocol.when();
+            match wait {
+                Some(wait) => {
+                    let least = whole_seconds(wait).min(whole_seconds(self.ceiling).min(LONGEST));
+                    response.headers_mut().insert(name, spread(protocol, least, &TURN).into());
+                }
+                None => _ = response.headers_mut().remove(name),
+            }
+        }
+        Some(response)
+    }
+
+    fn find(&self, error: &(dyn Error + 'static)) -> Option<(Template, Option<Duration>)> {
+        if let Some(rejection) = find::<Rejection>(error) {
+            return Some(match kind_of(rejection) {
+                TOO_LARGE => (Template::too_large(rejection), None),
+                kind => (Template::of_kind(kind, self.status, rejection.label()), Some(self.fallback)),
+            });
+        }
+        #[cfg(feature = "breaker")]
+        if let Some(open) = find::<OpenCircuit>(error) {
+            return Some((Template::open(&open.label), after(open)));
+        }
+        #[cfg(feature = "breaker")]
+        if let Some(timed_out) = find::<TimedOut>(error) {
+            return Some((Template::timed_out(&timed_out.label), None));
+        }
+        find::<DeadlinePassed>(error).map(|passed| (Template::cancelled(passed.label()), None))
+    }
+}
+
+/// Returns when a circuit may let a call through, if that does not need a hand.
+#[cfg(feature = "breaker")]
+pub(super) fn after(open: &OpenCircuit) -> Option<Duration> {
+    /// Probes are running, and usually end soon.
+    const SOON: Duration = Duration::from_secs(1);
+    open.retry_after.or_else(|| (open.state == State::HalfOpen).then_some(SOON))
+}
+
+impl Protocol {
+    /// Returns the header with the time after which a client should come back.
+    pub(super) const fn when(self) -> HeaderName {
+        match self {
+            Protocol::Http => header::RETRY_AFTER,
+            Protocol::Grpc => PUSHBACK,
         }
     }
 }
@@ -178,54 +288,88 @@ fn whole_seconds(time: Duration) -> u64 {
 }
 
 impl Template {
-    fn new(kind: &Kind, mark: &HeaderValue, status: StatusCode, label: &str) -> Self {
-        let is_temporary = kind.status.is_none();
+    fn of_kind(kind: usize, status: StatusCode, label: &str) -> Self {
+        let (mark, kind) = (&MARKS[kind], &KINDS[kind]);
         let status = kind.status.unwrap_or(status);
-        Template::not_admitted(mark, status, kind.grpc_status, kind.detail, label, is_temporary)
+        let problem = not_admitted(mark, status, kind.detail, label);
+        Template::not_admitted(mark, &problem, status, kind.grpc_status, kind.detail, label, kind.retry)
+    }
+
+    /// The answer to a request that costs more than can ever be admitted, with the most that can.
+    #[cold]
+    fn too_large(rejection: &Rejection) -> Self {
+        let (mark, kind, label) = (&MARKS[TOO_LARGE], &KINDS[TOO_LARGE], rejection.label());
+        let (cost, capacity) = (rejection.cost(), rejection.occupancy().capacity());
+        let detail = format!("{} It costs {cost}, and at most {capacity} are allowed.", kind.detail);
+        let mut problem = not_admitted(mark, StatusCode::PAYLOAD_TOO_LARGE, &detail, label);
+        (problem["cost"], problem["allowed"]) = (cost.into(), capacity.into());
+        Template::not_admitted(
+            mark,
+            &problem,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            kind.grpc_status,
+            &detail,
+            label,
+            kind.retry,
+        )
     }
 
     /// The answer to a request for which the circuit is open.
     #[cfg(feature = "breaker")]
     fn open(label: &str) -> Self {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        Template::not_admitted(&OPEN_MARK, status, 14, "The circuit is open.", label, true)
+        let (status, detail) = (StatusCode::SERVICE_UNAVAILABLE, "The circuit is open.");
+        let problem = not_admitted(&OPEN_MARK, status, detail, label);
+        Template::not_admitted(&OPEN_MARK, &problem, status, 14, detail, label, Retry::Estimated)
     }
 
     fn not_admitted(
         mark: &HeaderValue,
+        problem: &Value,
         status: StatusCode,
         grpc_status: u8,
         detail: &str,
         label: &str,
-        is_temporary: bool,
+        retry: Retry,
     ) -> Self {
-        let problem = json!({
-            "title": "Not admitted",
-            "status": status.as_u16(),
-            "detail": detail,
-            "reason": mark.to_str().unwrap_or_default(),
-            "label": label,
-        });
-        let mut http = http(status, &problem);
+        let mut http = http(status, problem);
         let mut grpc = grpc(grpc_status, label, detail);
-        for (answer, when) in [(&mut http, header::RETRY_AFTER), (&mut grpc, PUSHBACK)] {
+        for (answer, protocol) in [(&mut http, Protocol::Http), (&mut grpc, Protocol::Grpc)] {
             answer.headers_mut().insert(REJECTED, mark.clone());
-            if is_temporary {
-                answer.headers_mut().insert(when, HeaderValue::from_static("1"));
+            if retry != Retry::Never {
+                answer.headers_mut().insert(protocol.when(), HeaderValue::from_static("1"));
             }
         }
-        Template { is_temporary, http, grpc }
+        Template { retry, http, grpc }
+    }
+
+    fn cancelled(label: &str) -> Self {
+        Template::late(label, "The deadline has passed", "deadline_passed")
+    }
+
+    #[cfg(feature = "breaker")]
+    fn timed_out(label: &str) -> Self {
+        Template::late(label, "The run limit has passed", "timed_out")
     }
 
     /// The answer to a request that was admitted, and was not over in time.
-    fn late(label: &str, title: &str) -> Self {
+    fn late(label: &str, title: &str, reason: &str) -> Self {
         let status = StatusCode::GATEWAY_TIMEOUT;
-        let problem = json!({ "title": title, "status": status.as_u16(), "label": label });
-        Template { is_temporary: false, http: http(status, &problem), grpc: grpc(4, label, title) }
+        let problem = json!({ "title": title, "status": status.as_u16(), "reason": reason, "label": label });
+        Template { retry: Retry::Never, http: http(status, &problem), grpc: grpc(4, label, title) }
     }
 }
 
-fn http(status: StatusCode, problem: &serde_json::Value) -> Response<Bytes> {
+fn not_admitted(mark: &HeaderValue, status: StatusCode, detail: &str, label: &str) -> Value {
+    json!({
+        "title": "Not admitted",
+        "status": status.as_u16(),
+        "detail": detail,
+        "reason": mark.to_str().unwrap_or_default(),
+        "label": label,
+    })
+}
+
+fn http(status: StatusCode, problem: &Value) -> Response<Bytes> {
     let mut response = Response::new(problem.to_string().into());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -165,3 +165,91 @@ fn a_rejection_inside_counts_for_neither_side_of_a_layer_that_responds() {
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     asked(&mut executor, false, 4);
 }
+
+/// The error of a handler, as the layers answer.
+#[cfg(feature = "axum")]
+mod failures {
+    use super::*;
+    use axum::response::IntoResponse;
+    use bulklink_breaker::{Breaker, GuardError};
+    use bulklink_tower::Failure;
+
+    fn handled(error: impl Into<Failure>) -> Response<axum::body::Body> {
+        let handler = || -> Result<&'static str, Failure> { Err(error.into()) };
+        handler().into_response()
+    }
+
+    fn reason(executor: &mut Executor, response: Response<axum::body::Body>) -> Value {
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/problem+json");
+        let body = executor.block_on(response.into_body().collect()).unwrap().to_bytes();
+        serde_json::from_slice::<Value>(&body).unwrap()["reason"].clone()
+    }
+
+    #[test]
+    fn each_error_that_is_refused_is_the_response_of_a_layer() {
+        let mut executor = Executor::new(FakeClock::new());
+        let guard = guard(&executor);
+        let running = guard.bulkhead().try_slot().unwrap();
+        let rejected = handled(guard.bulkhead().try_slot().unwrap_err());
+        assert_eq!(rejected.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!((1..=2).contains(&retry_after(&rejected).expect("a time to fall back on")));
+        assert_eq!(reason(&mut executor, rejected), "saturated");
+        drop(running);
+        let pending = guard.clone();
+        let call = executor.spawn(async move { pending.execute(pending_call()).await });
+        executor.advance(Duration::from_secs(2));
+        let timed_out: GuardError<io::Error> = call.output().expect("its run limit has passed").unwrap_err();
+        let timed_out = handled(timed_out);
+        assert_eq!((timed_out.status(), retry_after(&timed_out)), (StatusCode::GATEWAY_TIMEOUT, None));
+        assert_eq!(reason(&mut executor, timed_out), "timed_out");
+        let breaker = Breaker::builder_on(executor.clock(), "search").build().unwrap();
+        breaker.force_open();
+        let open = handled(breaker.admit().unwrap_err());
+        assert_eq!((open.status(), retry_after(&open)), (StatusCode::SERVICE_UNAVAILABLE, None));
+        assert_eq!(open.headers()["bulklink-rejected"], "open_circuit");
+        assert_eq!(reason(&mut executor, open), "open_circuit");
+    }
+
+    async fn pending_call() -> Result<(), io::Error> {
+        pending().await
+    }
+
+    #[test]
+    fn another_error_is_500_without_its_text_which_a_layer_outside_can_log() {
+        let response = handled(io::Error::other("the secret"));
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let failure = response.extensions().get::<Failure>().expect("it is there").clone();
+        assert_eq!((failure.to_string(), failure.error().is::<io::Error>()), ("the secret".into(), true));
+        let mut executor = Executor::new(FakeClock::new());
+        let body = executor.block_on(response.into_body().collect()).unwrap().to_bytes();
+        let problem = json!({ "title": "Internal Server Error", "status": 500 });
+        assert_eq!(serde_json::from_slice::<Value>(&body).unwrap(), problem);
+    }
+
+    #[test]
+    fn the_responses_to_failures_can_be_others() {
+        let executor = Executor::new(FakeClock::new());
+        let guard = guard(&executor);
+        let _running = guard.bulkhead().try_slot().unwrap();
+        let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS).retry_after_or(Duration::from_secs(7));
+        let rejected = handled(Failure::with(&responses, guard.bulkhead().try_slot().unwrap_err()));
+        assert_eq!(rejected.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert!((7..=14).contains(&retry_after(&rejected).expect("set")));
+    }
+
+    #[cfg(feature = "reqwest")]
+    #[tokio::test]
+    async fn an_upstream_that_fails_is_502_and_one_that_is_late_504() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let client = reqwest::Client::new();
+        let late = client.get(&url).timeout(Duration::from_millis(20)).send().await.unwrap_err();
+        assert_eq!(handled(late).status(), StatusCode::GATEWAY_TIMEOUT);
+        drop(listener);
+        let refused = client.get(&url).send().await.unwrap_err();
+        let boxed: bulklink_tower::BoxError = refused.into();
+        assert_eq!(handled(boxed).status(), StatusCode::BAD_GATEWAY);
+        let invalid = client.get("no url").send().await.unwrap_err();
+        assert_eq!(handled(invalid).status(), StatusCode::INTERNAL_SERVER_ERROR);
+    }
+}

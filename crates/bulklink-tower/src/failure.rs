@@ -1,0 +1,111 @@
+//! The error of a handler, as a response.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::BoxError;
+use crate::http::Responses;
+
+/// The error of a handler of axum, which `?` makes of any other: each that this workspace makes is
+/// the response that a layer would make of it.
+///
+/// | the error, or one of its sources | the response |
+/// | --- | --- |
+/// | one of [those in the table](Responses) | that of the table, with `Retry-After` |
+/// | of reqwest: a timeout | 504 |
+/// | of reqwest, otherwise | 502 |
+/// | any other | 500 |
+///
+/// The body is a problem (RFC 9457), without the text of the error, which is the service's own
+/// affair: it is among the extensions of the response as a `Failure`, for a layer outside that
+/// logs it.
+///
+/// ```
+/// use axum::{Router, routing::get};
+/// use bulklink_tokio::Bulkhead;
+/// use bulklink_tower::Failure;
+///
+/// let reports = Bulkhead::builder("reports").parallelism(4).waiting_room(8).build()?;
+/// let report = async move || {
+///     let slot = reports.slot().await?;
+///     let text = tokio::fs::read_to_string("report.txt").await?;
+///     drop(slot);
+///     Ok::<_, Failure>(text)
+/// };
+/// let app: Router = Router::new().route("/report", get(report));
+/// # Ok::<(), bulklink_tokio::InvalidArgument>(())
+/// ```
+#[derive(Clone)]
+pub struct Failure {
+    error: Arc<dyn Error + Send + Sync>,
+    responses: Responses,
+}
+
+impl Failure {
+    /// Makes one of an error, with these responses in place of the defaults: to be used in
+    /// `map_err`.
+    pub fn with(responses: &Responses, error: impl Into<BoxError>) -> Self {
+        Failure { error: error.into().into(), responses: responses.clone() }
+    }
+
+    /// Returns the error.
+    #[must_use]
+    pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.error
+    }
+}
+
+impl<E: Into<BoxError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure::with(&Responses::new(), error)
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let error: &(dyn Error + 'static) = &*self.error;
+        let mut response = self.responses.of(error).unwrap_or_else(|| other(error));
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+fn other(error: &(dyn Error + 'static)) -> Response {
+    let status = status(error);
+    let title = status.canonical_reason().unwrap_or_default();
+    let problem = json!({ "title": title, "status": status.as_u16() });
+    let body = Body::from(problem.to_string());
+    (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response()
+}
+
+#[cfg(not(feature = "reqwest"))]
+fn status(_: &(dyn Error + 'static)) -> StatusCode {
+    StatusCode::INTERNAL_SERVER_ERROR
+}
+
+#[cfg(feature = "reqwest")]
+fn status(error: &(dyn Error + 'static)) -> StatusCode {
+    match crate::rejection::find::<reqwest::Error>(error) {
+        Some(error) if error.is_timeout() => StatusCode::GATEWAY_TIMEOUT,
+        Some(error) if !error.is_builder() => StatusCode::BAD_GATEWAY,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.error, f)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.error, f)
+    }
+}
