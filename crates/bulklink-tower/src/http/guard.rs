@@ -49,11 +49,7 @@ impl<T, B: http_body::Body, E: 'static> Guarding<http::Request<T>, Response<B>, 
         Ok(match error {
             GuardError::Open(open) => self.answer(protocol, &self.templates.open, after(&open), open),
             GuardError::TimedOut(timed_out) => self.answer(protocol, &self.templates.timed_out, None, timed_out),
-            GuardError::Rejected(rejection) => {
-                let template = self.templates.of(&rejection);
-                let estimate = self.templates.earliest(template.retry, estimated_wait);
-                self.answer(protocol, &template, estimate, rejection)
-            }
+            GuardError::Rejected(rejection) => self.reject(protocol, rejection, estimated_wait),
             GuardError::Operation(never) => match never {},
             other => unreachable!("no closure is spawned: {other}"),
         })

@@ -155,6 +155,25 @@ impl Respond {
         Respond { templates: Arc::new(Templates::new(responses, label)), is_shared: false }
     }
 
+    /// Answers a request that was rejected.
+    #[inline]
+    pub(super) fn reject<B: http_body::Body>(
+        &self,
+        protocol: Protocol,
+        rejection: Rejection,
+        estimated_wait: impl FnOnce() -> Option<Duration>,
+    ) -> Response<Body<B>> {
+        let own;
+        let (template, estimate) = match self.templates.of(&rejection) {
+            Ok(template) => (template, self.templates.earliest(template.retry, estimated_wait)),
+            Err(template) => {
+                own = template;
+                (&*own, None)
+            }
+        };
+        self.answer(protocol, template, estimate, rejection)
+    }
+
     /// Makes a response of a template, with the error among its extensions, if it is to be there.
     #[inline]
     pub(super) fn answer<B: http_body::Body, T>(
@@ -237,9 +256,7 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Response<Body<B>>, E> {
         let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
-        let template = self.templates.of(&rejection);
-        let estimate = self.templates.earliest(template.retry, estimated_wait);
-        Ok(self.answer(protocol, &template, estimate, rejection))
+        Ok(self.reject(protocol, rejection, estimated_wait))
     }
 
     fn cancelled(&self, protocol: Protocol, error: DeadlinePassed) -> Result<Response<Body<B>>, E> {

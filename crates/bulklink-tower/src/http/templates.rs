@@ -1,6 +1,5 @@
 //! The parts of responses that are the same for each, made once.
 
-use std::borrow::Cow;
 use std::error::Error;
 use std::hash::{BuildHasher, RandomState};
 use std::process;
@@ -63,7 +62,7 @@ pub(super) struct Templates {
     turn: AtomicU32,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Template {
     /// If it is not `Never`, the headers have a time, in a value that each response replaces.
     pub(super) retry: Retry,
@@ -167,10 +166,13 @@ impl Templates {
         }
     }
 
-    pub(super) fn of(&self, rejection: &Rejection) -> Cow<'_, Template> {
+    /// Returns the template, or if that depends on the figures of the rejection, one for this
+    /// alone.
+    #[inline]
+    pub(super) fn of(&self, rejection: &Rejection) -> Result<&Template, Box<Template>> {
         match kind_of(rejection) {
-            TOO_LARGE => Cow::Owned(Template::too_large(rejection)),
-            kind => Cow::Borrowed(&self.answers[kind]),
+            TOO_LARGE => Err(Box::new(Template::too_large(rejection))),
+            kind => Ok(&self.answers[kind]),
         }
     }
 
