@@ -72,3 +72,33 @@ async fn an_exempt_request_finds_a_held_slot_that_holds_nothing() {
     assert!(receiver.recv().unwrap().is_some());
     assert_eq!(orders.status().in_flight, 0);
 }
+
+#[tokio::test]
+async fn a_part_of_a_shared_slot_is_given_back_while_the_rest_is_held() {
+    let bulkhead = |label| Bulkhead::builder(label).capacity(100).build().unwrap();
+    let [outer, inner, own] = ["outer", "inner", "own"].map(bulkhead);
+    let in_use = || [&outer, &inner, &own].map(|bulkhead| bulkhead.status().in_use);
+    let shared = |bulkhead: &Bulkhead, cost| -> Layer { BulkheadLayer::new(bulkhead).cost(move |_| cost).respond() };
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let service = ServiceBuilder::new()
+        .layer(shared(&outer, 40).share_slot())
+        .layer(shared(&own, 20))
+        .layer(shared(&inner, 10).share_slot())
+        .service(service_fn(|mut request: Request<()>| {
+            sender.send(request.extensions_mut().remove::<HeldSlot>()).unwrap();
+            ready(Ok::<_, Infallible>(Response::new("text".to_owned())))
+        }));
+    let response = service.oneshot(Request::new(())).await.unwrap();
+    let held = receiver.recv().unwrap().expect("it is shared");
+    assert_eq!(in_use(), [40, 10, 20]);
+    assert_eq!((held.give_back(0), held.give_back(6), in_use()), (0, 12, [34, 4, 20]));
+    assert_eq!((held.give_back(9), in_use()), (12, [25, 1, 20]), "one unit at least is held");
+    assert_eq!((held.clone().give_back(usize::MAX), in_use()), (24, [1, 1, 20]));
+    assert_eq!(held.give_back(1), 0);
+    drop(held);
+    assert_eq!(in_use(), [1, 1, 20], "the body holds the rest");
+    drop(response);
+    assert_eq!(in_use(), [0, 0, 0]);
+    let totals = outer.status().totals;
+    assert_eq!((totals.admitted, totals.finished), (1, 1 + outer.status().split));
+}

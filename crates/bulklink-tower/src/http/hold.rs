@@ -1,6 +1,6 @@
 //! Holding a slot through a response: its body, or the connection that it is upgraded to.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bulklink::{OwnedSlot, Rejection};
@@ -64,15 +64,15 @@ pub trait HoldSlot {
 /// A client finds it among the extensions of a response that upgrades the connection.
 #[derive(Clone, Debug)]
 pub struct HeldSlot {
-    _slots: Arc<Slots>,
+    slots: Arc<Slots>,
 }
 
 /// The slot of a layer, and those of the layers outside of it, which are given back later.
 #[derive(Debug)]
 struct Slots {
-    /// `None` if the request is exempt.
-    _slot: Option<OwnedSlot>,
-    _outer: Option<HeldSlot>,
+    /// `None` if the request is exempt. The lock is for its parts that are given back early.
+    slot: Option<Mutex<OwnedSlot>>,
+    outer: Option<HeldSlot>,
 }
 
 /// The slot of a request and the call of a guard, until the response has ended.
@@ -126,7 +126,55 @@ impl Held {
 
 impl HeldSlot {
     pub(crate) fn new(slot: Option<OwnedSlot>, outer: Option<HeldSlot>) -> Self {
-        HeldSlot { _slots: Arc::new(Slots { _slot: slot, _outer: outer }) }
+        HeldSlot { slots: Arc::new(Slots { slot: slot.map(Mutex::new), outer }) }
+    }
+
+    /// Gives back so many units of the slot in each layer, while the rest of it is held: when an
+    /// answer turns out shorter than its [cost](crate::BulkheadLayer::cost). Of a slot with no
+    /// more units than that, all but one are given back. Returns the number of units that were
+    /// given back, in all layers together.
+    ///
+    /// The part is counted as [split](bulklink::Snapshot::split) and as finished, and goes to the
+    /// next call at once.
+    ///
+    /// ```
+    /// use bulklink_tokio::Bulkhead;
+    /// use bulklink_tower::BulkheadLayer;
+    /// use bulklink_tower::http::HeldSlot;
+    /// use http::{Request, Response};
+    /// use tower::{Layer, ServiceExt, service_fn};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tokens = Bulkhead::builder("tokens").capacity(10_000).build()?;
+    /// let layer = BulkheadLayer::new(&tokens).cost(|_| 4_000).respond().share_slot();
+    /// let model = layer.layer(service_fn(async |request: Request<()>| {
+    ///     let held = request.extensions().get::<HeldSlot>().expect("it is shared");
+    ///     // The answer to this prompt is short.
+    ///     held.give_back(3_500);
+    ///     Ok::<_, std::convert::Infallible>(Response::new(String::from("Yes.")))
+    /// }));
+    /// let answer = model.oneshot(Request::new(())).await?;
+    /// assert_eq!(tokens.status().in_use, 500);
+    /// # drop(answer);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn give_back(&self, units: usize) -> usize {
+        let mut given_back = 0;
+        let mut next = Some(self);
+        while let Some(HeldSlot { slots }) = next {
+            let part = slots.slot.as_ref().and_then(|slot| {
+                let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                let units = units.min(slot.cost().saturating_sub(1));
+                slot.split(units)
+            });
+            given_back += part.as_ref().map_or(0, OwnedSlot::cost);
+            // Dropped under no lock, because that can call foreign code.
+            drop(part);
+            next = slots.outer.as_ref();
+        }
+        given_back
     }
 }
 
