@@ -5,16 +5,20 @@ mod body;
 mod guard;
 mod headers;
 mod hold;
+mod pause;
 mod remote;
 #[cfg(feature = "reqwest")]
 mod reqwest;
 mod respond;
+mod stream;
 mod templates;
 
 pub use body::Body;
 pub use headers::{KeyHeader, TimeoutHeader};
 pub use hold::{HeldSlot, HoldBody, HoldSlot};
+pub use pause::{PauseLayer, PauseService};
 pub use remote::RemoteRejection;
 #[cfg(feature = "reqwest")]
 pub use reqwest::host;
 pub use respond::{Respond, Responses};
+pub use stream::{LimitedStream, StreamLimitLayer, StreamLimitService, StreamTimedOut};

@@ -52,11 +52,7 @@ impl RemoteRejection {
     #[must_use]
     pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let reason = headers.get(REJECTED)?.to_str().ok()?.to_owned();
-        let millis = |name| number(headers, &name).map(Duration::from_millis);
-        let retry_after = millis(RETRY_AFTER_MS)
-            .or_else(|| millis(PUSHBACK))
-            .or_else(|| number(headers, &header::RETRY_AFTER).map(Duration::from_secs));
-        Some(RemoteRejection { reason, retry_after })
+        Some(RemoteRejection { reason, retry_after: time_to_wait(headers) })
     }
 
     /// Returns the reason. `None` for an open circuit, which rejects as no bulkhead does, and for a
@@ -81,6 +77,14 @@ impl RemoteRejection {
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
+}
+
+/// Returns how long the sender of these headers asks to wait, in the most precise form.
+pub(super) fn time_to_wait(headers: &HeaderMap) -> Option<Duration> {
+    let millis = |name| number(headers, &name).map(Duration::from_millis);
+    millis(RETRY_AFTER_MS)
+        .or_else(|| millis(PUSHBACK))
+        .or_else(|| number(headers, &header::RETRY_AFTER).map(Duration::from_secs))
 }
 
 fn number(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
