@@ -97,6 +97,9 @@ mod guide {
     struct Deadlines;
     #[doc = include_str!("../../../docs/guide/from-semaphore.md")]
     struct FromSemaphore;
+    #[cfg(all(feature = "axum", feature = "reqwest"))]
+    #[doc = include_str!("../../../docs/guide/llm-gateway.md")]
+    struct LlmGateway;
     #[cfg(all(feature = "axum", feature = "breaker", feature = "reqwest"))]
     #[doc = include_str!("../../../docs/guide/rejections-to-http.md")]
     struct RejectionsToHttp;

@@ -1,92 +1,137 @@
-//! A gateway to a language model: bounds the tokens that are being generated, for all and for each
-//! tenant, and holds them until the stream of events has ended.
+//! A gateway to a language model: bounds the tokens that are still to be generated, for all and for
+//! each tenant, and a budget of tokens for each minute.
 //!
-//! A layer admits a request before its body is read, so the cost cannot come from `max_tokens` in
-//! the JSON. As in other gateways, the client sends it in a header, too; a request without it costs
-//! the usual number. The upstream must enforce the same limit.
+//! A request costs as many units as its JSON allows tokens. Each token that comes gives one back,
+//! so that the next request does not wait for an answer that turns out short. The upstream must
+//! enforce the same limit.
 
+mod budget;
+mod price;
 pub mod upstream;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{StatusCode, header};
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{BoxError, Router};
-use bulklink_tokio::{Bulkhead, InvalidArgument, Partitions};
-use bulklink_tower::BulkheadLayer;
-use bulklink_tower::http::{KeyHeader, Responses, TimeoutHeader};
-use futures_util::stream;
-use tokio::time::{Instant, timeout_at};
+use axum::{Extension, Router};
+use bulklink_metrics::{Exporter, Format};
+use bulklink_tokio::{Bulkhead, InvalidArgument, Partitions, Registry, Tokio};
+use bulklink_tower::http::{HeldSlot, KeyHeader, PauseLayer, Responses, StreamLimitLayer, TimeoutHeader};
+use bulklink_tower::{BoxError, BulkheadLayer, Deadline, Failure};
+use futures_util::TryStreamExt;
+use tower::util::BoxCloneSyncService;
+use tower::{Layer, ServiceExt};
 
-/// The cost of a request that does not name one, in tokens.
-const USUAL: usize = 1_000;
+use crate::budget::{Budgets, within_budget};
+use crate::price::{Cost, price};
 
-/// The header with the point in time at which a request is to be over, in milliseconds since 1970.
-const DEADLINE: &str = "x-deadline";
-
-/// The time of a request that has no deadline.
+/// The time of a request that has no deadline in the header `x-deadline`.
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// The parts of the gateway.
-#[derive(Clone, Debug)]
-struct Upstream {
-    client: reqwest::Client,
-    url: String,
+/// How long the first token may take, and each after it.
+const FIRST: Duration = Duration::from_secs(20);
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// The client of the model, and its URL.
+#[derive(Clone)]
+struct Model {
+    client: BoxCloneSyncService<reqwest::Request, reqwest::Response, reqwest::Error>,
+    builder: reqwest::Client,
+    url: Arc<str>,
 }
 
-/// Makes the gateway to the upstream at `url`. The units of both limits are tokens.
+/// Makes the gateway to the model at `url`. The units of both limits are tokens; each tenant has
+/// `per_minute` of them in a minute.
 ///
 /// # Errors
 ///
 /// None: the names of its headers are valid.
-pub fn gateway(url: &str, tokens: &Bulkhead, tenants: &Partitions<String>) -> Result<Router, InvalidArgument> {
-    let deadline = TimeoutHeader::unix_millis(DEADLINE)?.or(LONGEST).at_most(LONGEST);
+pub fn gateway(
+    url: &str,
+    tokens: &Bulkhead,
+    tenants: &Partitions<String>,
+    per_minute: NonZeroU32,
+) -> Result<Router, InvalidArgument> {
+    let deadline = TimeoutHeader::unix_millis("x-deadline")?.or(LONGEST).at_most(LONGEST);
     let tenant = KeyHeader::new("x-tenant", "anonymous")?;
-    let all = BulkheadLayer::new(tokens).cost(cost).deadline_from(&deadline).respond();
+    let all = BulkheadLayer::new(tokens).cost(cost).respond().share_slot();
     let each = BulkheadLayer::keyed_by_header(tenants, &tenant)
         .cost(cost)
         .deadline_from(&deadline)
         .cancel_at_deadline()
-        .respond_with(&Responses::new().status(StatusCode::TOO_MANY_REQUESTS));
+        .respond_with(&Responses::new().status(StatusCode::TOO_MANY_REQUESTS))
+        .share_slot();
+    // While the model answers 429, no request is sent to it.
+    let pause = PauseLayer::new(tokens, Tokio);
+    let builder = reqwest::Client::new();
+    let client = BoxCloneSyncService::new(pause.layer(builder.clone()));
+    let budgets = Arc::new(Budgets::new(per_minute, tenant));
+
+    let exporter = Exporter::new(&Registry::new());
+    exporter.add(tokens);
+    exporter.add_partitions(&tenants.handle());
+    let format = Format::Prometheus;
+    let metrics = async move || ([(header::CONTENT_TYPE, format.content_type())], exporter.render(format));
+
     Ok(Router::new()
         .route("/v1/messages", post(forward))
+        .layer(StreamLimitLayer::new(Tokio).first(FIRST).silence(SILENCE))
         .layer(all)
         // Outside, so that a tenant beyond its share takes no place in the queue of all.
         .layer(each)
+        .layer(from_fn_with_state(budgets, within_budget))
+        .layer(from_fn(price))
+        .route("/metrics", get(metrics))
         .route("/health", get(async || "ok\n"))
-        .with_state(Upstream { client: reqwest::Client::new(), url: url.into() }))
+        .with_state(Model { client, builder, url: url.into() }))
 }
 
-/// The cost of a request: at most as many tokens as it generates.
+/// The cost of a request, which was read from its JSON.
 fn cost(request: &Request) -> usize {
-    let tokens = request.headers().get("x-max-tokens").and_then(|value| value.to_str().ok()?.parse().ok());
-    tokens.unwrap_or(USUAL).max(1)
+    request.extensions().get::<Cost>().map_or(1, |cost| cost.tokens)
 }
 
-/// Returns when a request is to be over. A point in time stays the same however long it has waited.
-fn end(headers: &HeaderMap) -> Instant {
-    let millis = headers.get(DEADLINE).and_then(|value| value.to_str().ok()?.parse().ok());
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let left = millis.map_or(LONGEST, |millis| Duration::from_millis(millis).saturating_sub(now));
-    Instant::now() + left.min(LONGEST)
-}
-
-/// Forwards the events as they come. The deadline, and an upstream that dies, end the stream with
-/// an error, which aborts the response: the client can distinguish it from a complete one.
+/// Forwards the events as they come, and gives a unit back for each token.
 async fn forward(
-    State(upstream): State<Upstream>,
-    headers: HeaderMap,
+    State(model): State<Model>,
+    Extension(held): Extension<HeldSlot>,
+    deadline: Deadline,
     body: Bytes,
-) -> Result<impl IntoResponse, StatusCode> {
-    let end = end(&headers);
-    let answer = upstream.client.post(upstream.url).body(body).send().await;
-    let answer = answer.and_then(reqwest::Response::error_for_status).map_err(|_| StatusCode::BAD_GATEWAY)?;
-    let events = stream::try_unfold(answer, move |mut answer| async move {
-        let chunk = timeout_at(end, answer.chunk()).await??;
-        Ok::<_, BoxError>(chunk.map(|chunk| (chunk, answer)))
+) -> Result<Response, Failure> {
+    let request = model.builder.post(&*model.url).header(header::CONTENT_TYPE, "application/json");
+    let answer = model.client.oneshot(request.timeout(deadline.left()).body(body).build()?).await?;
+    if answer.status() == StatusCode::TOO_MANY_REQUESTS {
+        return Ok(busy(&answer));
+    }
+    let mut usage = 0;
+    let events = answer.error_for_status()?.bytes_stream().map_err(BoxError::from).inspect_ok(move |events| {
+        let tokens = tokens_in(events);
+        held.give_back(tokens);
+        usage += tokens;
+        if events.ends_with(upstream::END) {
+            tracing::info!(usage, "answered");
+        }
     });
-    Ok(([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)))
+    Ok(([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response())
+}
+
+/// The answer while the model asks for a pause: it is not the fault of this client.
+fn busy(answer: &reqwest::Response) -> Response {
+    let mut response = StatusCode::SERVICE_UNAVAILABLE.into_response();
+    if let Some(when) = answer.headers().get(header::RETRY_AFTER) {
+        response.headers_mut().insert(header::RETRY_AFTER, when.clone());
+    }
+    response
+}
+
+/// Each event has a token, but for the last.
+fn tokens_in(events: &[u8]) -> usize {
+    let count = events.windows(6).filter(|window| *window == b"data: ").count();
+    count - usize::from(events.ends_with(upstream::END))
 }

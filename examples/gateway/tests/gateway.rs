@@ -1,5 +1,6 @@
 //! Tests the gateway and a model over HTTP on the loopback.
 
+use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bulklink_tokio::{Bulkhead, Partitions};
@@ -11,8 +12,14 @@ use tokio::time::{Instant, sleep, timeout};
 /// Longer than anything takes; a test that fails ends after this.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// More tokens than a test waits for.
-const ENDLESS: &str = "1000000";
+/// More than the tests ask for, but for the one of budgets.
+const PER_MINUTE: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
+
+/// An answer with one token.
+const ONE: &str = "data: 1\n\ndata: [DONE]\n\n";
+
+/// An answer without a token and without an end.
+const SILENT: &str = "0+";
 
 struct Gateway {
     tokens: Bulkhead,
@@ -34,13 +41,14 @@ impl Gateway {
         let tokens = Bulkhead::builder("tokens").capacity(100).waiting_room(10).waiting_room_units(50);
         let tenants = Partitions::builder("tenants").max_partitions(10).capacity(60);
         let (tokens, tenants) = (tokens.build().unwrap(), tenants.build().unwrap());
-        let url = serve(gateway(&model, &tokens, &tenants).unwrap()).await;
+        let url = serve(gateway(&model, &tokens, &tenants, PER_MINUTE).unwrap()).await;
         Gateway { tokens, tenants, url }
     }
 
     /// Sends a prompt, and returns the answer when its stream has begun.
-    async fn ask(&self, prompt: &str, headers: &[(&str, &str)]) -> Response {
-        let request = reqwest::Client::new().post(format!("{}/v1/messages", self.url)).body(prompt.to_string());
+    async fn ask(&self, prompt: &str, max_tokens: usize, headers: &[(&str, &str)]) -> Response {
+        let body = format!(r#"{{ "prompt": "{prompt}", "max_tokens": {max_tokens} }}"#);
+        let request = reqwest::Client::new().post(format!("{}/v1/messages", self.url)).body(body);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         timeout(PATIENCE, request.send()).await.expect("an answer").unwrap()
     }
@@ -67,26 +75,76 @@ fn unix_millis_in(time: Duration) -> String {
 #[tokio::test]
 async fn a_stream_holds_its_tokens_until_it_has_ended() {
     let gateway = Gateway::start().await;
-    let mut answer = gateway.ask("5", &[("x-max-tokens", "40")]).await;
+    let mut answer = gateway.ask("5", 40, &[]).await;
     assert_eq!((answer.status().as_u16(), &answer.headers()["content-type"] == "text/event-stream"), (200, true));
     assert_eq!(&*answer.chunk().await.unwrap().unwrap(), b"data: 1\n\n");
-    gateway.uses(40).await;
-    assert!(answer.text().await.unwrap().ends_with("data: 5\n\n"));
+    assert!(answer.text().await.unwrap().ends_with("data: 5\n\ndata: [DONE]\n\n"));
     gateway.uses(0).await;
+}
+
+#[tokio::test]
+async fn each_token_that_comes_makes_room_for_one_of_another_answer() {
+    let gateway = Gateway::start().await;
+    let _answer = gateway.ask("5+", 40, &[]).await;
+    gateway.uses(35).await;
+    let longer = gateway.ask("9+", 3, &[]).await;
+    gateway.uses(36).await;
+    drop(longer);
+    gateway.uses(35).await;
+}
+
+#[tokio::test]
+async fn a_model_that_is_busy_gets_no_request_for_as_long_as_it_asks() {
+    let gateway = Gateway::start().await;
+    let busy = gateway.ask("busy", 10, &[]).await;
+    assert_eq!((busy.status().as_u16(), &busy.headers()["retry-after"] == "1"), (503, true));
+    let begun = Instant::now();
+    assert_eq!(gateway.tokens.status().restriction.expect("it is paused").by, "retry-after");
+    let waits = gateway.ask("1", 10, &[]).await;
+    assert_eq!(waits.status(), 200);
+    assert!(begun.elapsed() > Duration::from_millis(700), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_tenant_that_has_used_up_its_minute_is_rejected_before_it_takes_a_place() {
+    let gateway = Gateway::start().await;
+    for _ in 0..20 {
+        assert_eq!(gateway.ask("0", 50, &[("x-tenant", "ann")]).await.status(), 200);
+    }
+    let beyond = gateway.ask("0", 50, &[("x-tenant", "ann")]).await;
+    assert_eq!(beyond.status(), 429);
+    assert!(!beyond.headers().contains_key("bulklink-rejected"));
+    let seconds: u32 = beyond.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=4).contains(&seconds), "{seconds}");
+    assert_eq!(gateway.ask("0", 50, &[("x-tenant", "bob")]).await.status(), 200);
+    assert_eq!(gateway.ask("0", 1_001, &[("x-tenant", "bob")]).await.status(), 413);
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_json_is_refused_and_metrics_count_units() {
+    let gateway = Gateway::start().await;
+    let client = reqwest::Client::new();
+    let url = format!("{}/v1/messages", gateway.url);
+    assert_eq!(client.post(url).body("a poem").send().await.unwrap().status(), 400);
+    let _running = gateway.ask(SILENT, 50, &[]).await;
+    gateway.uses(50).await;
+    let metrics = client.get(format!("{}/metrics", gateway.url)).send().await.unwrap().text().await.unwrap();
+    let in_use = metrics.lines().find(|line| line.starts_with("bulklink_in_use{") && line.contains("tokens"));
+    assert!(in_use.expect("it is exported").ends_with(" 50"), "{in_use:?}");
 }
 
 #[tokio::test]
 async fn a_tenant_beyond_its_share_is_rejected_and_another_is_not() {
     let gateway = Gateway::start().await;
-    let _running = gateway.ask(ENDLESS, &[("x-tenant", "ann"), ("x-max-tokens", "50")]).await;
-    let ann = gateway.ask("1", &[("x-tenant", "ann"), ("x-max-tokens", "11")]).await;
+    let _running = gateway.ask(SILENT, 50, &[("x-tenant", "ann")]).await;
+    let ann = gateway.ask("1", 11, &[("x-tenant", "ann")]).await;
     assert_eq!((ann.status().as_u16(), &ann.headers()["bulklink-rejected"] == "saturated"), (429, true));
     assert_eq!(label(&ann.text().await.unwrap()), "tenants");
-    let small = gateway.ask("1", &[("x-tenant", "ann"), ("x-max-tokens", "10")]).await;
-    assert_eq!(small.text().await.unwrap(), "data: 1\n\n");
-    let bob = gateway.ask("1", &[("x-tenant", "bob"), ("x-max-tokens", "50")]).await;
-    assert_eq!(bob.text().await.unwrap(), "data: 1\n\n");
-    let large = gateway.ask("1", &[("x-tenant", "bob"), ("x-max-tokens", "61")]).await;
+    let small = gateway.ask("1", 10, &[("x-tenant", "ann")]).await;
+    assert_eq!(small.text().await.unwrap(), ONE);
+    let bob = gateway.ask("1", 50, &[("x-tenant", "bob")]).await;
+    assert_eq!(bob.text().await.unwrap(), ONE);
+    let large = gateway.ask("1", 61, &[("x-tenant", "bob")]).await;
     assert_eq!(large.status(), 413, "more than a tenant can ever have");
 }
 
@@ -95,21 +153,21 @@ async fn the_calls_that_wait_ask_for_a_bounded_number_of_tokens() {
     let gateway = Gateway::start().await;
     let mut running = Vec::new();
     for tenant in ["ann", "bob"] {
-        running.push(gateway.ask(ENDLESS, &[("x-tenant", tenant), ("x-max-tokens", "50")]).await);
+        running.push(gateway.ask(SILENT, 50, &[("x-tenant", tenant)]).await);
     }
-    let waits = async { gateway.ask("1", &[("x-tenant", "cid"), ("x-max-tokens", "30")]).await };
+    let waits = async { gateway.ask("1", 30, &[("x-tenant", "cid")]).await };
     let others = async {
         while gateway.tokens.status().waiting == 0 {
             sleep(Duration::from_millis(2)).await;
         }
-        let beyond = gateway.ask("1", &[("x-tenant", "dan"), ("x-max-tokens", "30")]).await;
+        let beyond = gateway.ask("1", 30, &[("x-tenant", "dan")]).await;
         assert_eq!((beyond.status().as_u16(), label(&beyond.text().await.unwrap())), (503, "tokens"));
         let health = reqwest::get(format!("{}/health", gateway.url)).await.unwrap();
         assert_eq!(health.status(), 200);
         running.clear();
     };
     let (admitted, ()) = tokio::join!(waits, others);
-    assert_eq!(admitted.text().await.unwrap(), "data: 1\n\n");
+    assert_eq!(admitted.text().await.unwrap(), ONE);
     gateway.uses(0).await;
 }
 
@@ -118,28 +176,24 @@ async fn a_deadline_ends_the_wait_and_the_stream() {
     let gateway = Gateway::start().await;
     let deadline = unix_millis_in(Duration::from_millis(400));
     let begun = Instant::now();
-    let late = gateway.ask(ENDLESS, &[("x-deadline", &deadline), ("x-max-tokens", "60")]).await;
+    let late = gateway.ask(SILENT, 60, &[("x-deadline", &deadline)]).await;
     assert_eq!(late.status(), 200);
     let waits = unix_millis_in(Duration::from_millis(200));
-    let waits = gateway.ask("1", &[("x-deadline", &waits), ("x-max-tokens", "50"), ("x-tenant", "bob")]).await;
+    let waits = gateway.ask("1", 50, &[("x-deadline", &waits), ("x-tenant", "bob")]).await;
     assert_eq!(waits.status(), 504);
     let rest = timeout(PATIENCE, late.text()).await.expect("an end");
     assert!(rest.is_err(), "it is cut off, and not complete");
     assert!(begun.elapsed() < Duration::from_secs(4));
     gateway.uses(0).await;
-    assert_eq!(
-        gateway.ask("1", &[("x-deadline", "1"), ("x-max-tokens", "9")]).await.status(),
-        504,
-        "it has passed long ago"
-    );
+    assert_eq!(gateway.ask("1", 9, &[("x-deadline", "1")]).await.status(), 504, "it has passed long ago");
 }
 
 #[tokio::test]
 async fn a_client_that_vanishes_in_mid_stream_frees_its_tokens() {
     let gateway = Gateway::start().await;
-    let mut answer = gateway.ask(ENDLESS, &[("x-max-tokens", "60")]).await;
+    let mut answer = gateway.ask("1+", 60, &[]).await;
     answer.chunk().await.unwrap();
-    gateway.uses(60).await;
+    gateway.uses(59).await;
     drop(answer);
     gateway.uses(0).await;
 }
@@ -147,7 +201,7 @@ async fn a_client_that_vanishes_in_mid_stream_frees_its_tokens() {
 #[tokio::test]
 async fn an_upstream_that_dies_in_mid_stream_frees_the_tokens_and_shows() {
     let gateway = Gateway::start().await;
-    let mut answer = gateway.ask("a poem", &[("x-max-tokens", "60")]).await;
+    let mut answer = gateway.ask("die", 60, &[]).await;
     for number in 1..=3 {
         assert_eq!(&*answer.chunk().await.unwrap().unwrap(), format!("data: {number}\n\n").as_bytes());
     }
