@@ -17,6 +17,34 @@ use crate::{BulkheadService, Errors};
 ///
 /// All services that one layer makes share the bulkhead, and so do all layers that are made of its
 /// clones. For a limit of its own, a route needs a bulkhead of its own.
+///
+/// | the layer | methods |
+/// | --- | --- |
+/// | finds the bulkhead | [`new`](BulkheadLayer::new), [`keyed`](BulkheadLayer::keyed), `keyed_by_header` |
+/// | reads the call's own limits | [`cost`](BulkheadLayer::cost), [`wait_limit`](BulkheadLayer::wait_limit), [`deadline_after`](BulkheadLayer::deadline_after), `deadline_from`, [`exempt`](BulkheadLayer::exempt), [`request`](BulkheadLayer::request) |
+/// | ends late requests | [`cancel_at_deadline`](BulkheadLayer::cancel_at_deadline) |
+/// | answers, for a server | `respond`, `respond_with`, `share_slot` |
+/// | holds the slot, for a client | `hold_body`, `forward_deadline` |
+///
+/// ```
+/// use bulklink_tokio::Bulkhead;
+/// use bulklink_tower::BulkheadLayer;
+/// use std::time::Duration;
+/// use tower::{ServiceBuilder, ServiceExt};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), bulklink_tower::BoxError> {
+/// let reports = Bulkhead::builder("reports").capacity(100).waiting_room(20).build()?;
+/// let layer = BulkheadLayer::new(&reports)
+///     .cost(|pages: &usize| *pages)
+///     .wait_limit(|_| Some(Duration::from_secs(2)));
+///
+/// let print = async |pages: usize| Ok::<_, std::io::Error>(format!("{pages} pages"));
+/// let printer = ServiceBuilder::new().layer(layer).service_fn(print);
+/// assert_eq!(printer.oneshot(3).await?, "3 pages");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct BulkheadLayer<Q, R: Runtime, O = Errors> {
     admission: Admission<Q, R>,
