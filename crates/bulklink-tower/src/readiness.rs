@@ -13,12 +13,13 @@ const NO_STORE: (HeaderName, HeaderValue) = (header::CACHE_CONTROL, HeaderValue:
 /// Makes a route for the probe of a load balancer: it answers 200 and `ready`, or 503 with a
 /// problem (RFC 9457).
 ///
-/// The problem has the labels of the bulkheads that are not ready, and no figures. Neither answer
-/// may be stored by a cache. Reading the verdict takes no lock and no slot, so the route answers
+/// The problem has the labels of the bulkheads that are not ready, and no figures; and whether the
+/// service is `draining`. Neither answer may be stored by a cache. Reading the verdict takes no lock and no slot, so the route answers
 /// when every slot is taken: add it after the layers, which would limit it, too.
 ///
-/// A service that is closing is not ready. The route should answer so for as long as a load
-/// balancer takes to notice: end the server later than that.
+/// A service that is about to end must say so for as long as a load balancer takes to notice, while
+/// it still serves requests: [`Readiness::set_draining`] first, and close its bulkheads later. A
+/// closed bulkhead is not ready either.
 ///
 /// # Examples
 ///
@@ -47,18 +48,27 @@ where
 }
 
 fn answer(readiness: &Readiness) -> Response {
-    // One look for both, so that a verdict of 503 names its reason.
-    let labels = readiness.not_ready();
-    if labels.is_empty() { ([NO_STORE], "ready").into_response() } else { not_ready(&labels) }
+    // One look for each, so that a verdict of 503 names its reason.
+    let (is_draining, labels) = (readiness.is_draining(), readiness.not_ready());
+    if labels.is_empty() && !is_draining {
+        return ([NO_STORE], "ready").into_response();
+    }
+    not_ready(is_draining, &labels)
 }
 
-fn not_ready(labels: &[Arc<str>]) -> Response {
+fn not_ready(is_draining: bool, labels: &[Arc<str>]) -> Response {
     let labels: Vec<&str> = labels.iter().map(|label| &**label).collect();
     let status = StatusCode::SERVICE_UNAVAILABLE;
+    let (title, detail) = if is_draining {
+        ("Draining", "The service is draining, and should get no more requests.")
+    } else {
+        ("Not ready", "The service should get no more requests for now.")
+    };
     let problem = json!({
-        "title": "Not ready",
+        "title": title,
         "status": status.as_u16(),
-        "detail": "The service should get no more requests for now.",
+        "detail": detail,
+        "draining": is_draining,
         "labels": labels,
     });
     let content_type = HeaderValue::from_static("application/problem+json");

@@ -71,6 +71,7 @@ async fn the_route_answers_ready_or_names_what_is_not() {
         "title": "Not ready",
         "status": 503,
         "detail": "The service should get no more requests for now.",
+        "draining": false,
         "labels": ["workers", "the \"memory\""],
     });
     assert_eq!(problem, expected);
@@ -91,6 +92,28 @@ async fn the_route_says_of_a_closed_bulkhead_that_it_is_not_ready() {
     assert!(body.contains("workers"), "{body}");
     readiness.unwatch(&workers);
     assert_eq!(status(&app).await, StatusCode::OK, "it shares what it watches with the readiness");
+}
+
+#[tokio::test]
+async fn the_route_says_that_a_service_is_draining_while_it_still_serves() {
+    let workers = bulkhead("workers");
+    let readiness = watching(&[&workers]);
+    let app = app(&readiness);
+    readiness.set_draining();
+    let (status, content_type, body) = ask(&app, Method::GET).await;
+    assert_eq!((status, &*content_type), (StatusCode::SERVICE_UNAVAILABLE, "application/problem+json"));
+    let expected = json!({
+        "title": "Draining",
+        "status": 503,
+        "detail": "The service is draining, and should get no more requests.",
+        "draining": true,
+        "labels": [],
+    });
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&body).unwrap(), expected);
+    assert!(workers.try_slot().is_ok());
+    workers.close();
+    let problem: serde_json::Value = serde_json::from_str(&ask(&app, Method::GET).await.2).unwrap();
+    assert_eq!((&problem["draining"], &problem["labels"]), (&json!(true), &json!(["workers"])));
 }
 
 #[tokio::test]

@@ -46,6 +46,9 @@ const FILTER: EventFilter =
 ///   it not ready.
 /// - Without a waiting room, no call waits, and so only closing makes a bulkhead not ready.
 ///
+/// A service that is about to end is [set to draining](Readiness::set_draining), and is not ready
+/// from then on, whatever its bulkheads do.
+///
 /// **Watch only resources that this instance of the service has for itself**, such as its workers
 /// or its memory. A bulkhead around a dependency that all instances share fills up in all of them
 /// at the same time: they would all be taken out, though most of their requests need not have that
@@ -101,6 +104,7 @@ impl RefUnwindSafe for Readiness {}
 
 struct Inner {
     grace: Duration,
+    is_draining: AtomicBool,
     first: OnceLock<Box<Watched>>,
 }
 
@@ -126,7 +130,7 @@ impl Readiness {
         if grace.is_zero() {
             return Err(InvalidArgument::new("grace", "0 s", "must be longer than zero").of("readiness"));
         }
-        Ok(Readiness { inner: Arc::new(Inner { grace, first: OnceLock::new() }) })
+        Ok(Readiness { inner: Arc::new(Inner { grace, is_draining: AtomicBool::new(false), first: OnceLock::new() }) })
     }
 
     /// Marks a bulkhead as the service's own capacity. Its time counts from now: if calls wait
@@ -172,18 +176,43 @@ impl Readiness {
         was_watched
     }
 
-    /// Returns whether the service is ready: whether every watched bulkhead is.
+    /// Makes the service not ready from now on, whatever its bulkheads do: it is about to end.
+    ///
+    /// Its bulkheads still admit calls, so what a load balancer sends until it has noticed is
+    /// served. Close them some seconds later, as `Drain` of `bulklink-tokio` does. Doing so again
+    /// changes nothing, and nothing makes the service ready again.
+    ///
+    /// ```
+    /// # use bulklink::Readiness;
+    /// # use std::time::Duration;
+    /// let readiness = Readiness::new(Duration::from_secs(10))?;
+    /// readiness.set_draining();
+    /// assert!(readiness.is_draining() && !readiness.is_ready());
+    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// ```
+    pub fn set_draining(&self) {
+        self.inner.is_draining.store(true, Ordering::Release);
+    }
+
+    /// Returns whether the service was [set to draining](Readiness::set_draining).
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.inner.is_draining.load(Ordering::Acquire)
+    }
+
+    /// Returns whether the service is ready: whether it is not draining, and every watched bulkhead
+    /// is ready.
     ///
     /// It takes no lock, except on targets without 64-bit atomics. It reads the clock of each
     /// watched bulkhead for which calls wait, or which is not ready. An event counts once it has
     /// been delivered: a handler that is slow delays the verdict.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        !self.inner.present().any(Watched::is_not_ready)
+        !self.is_draining() && !self.inner.present().any(Watched::is_not_ready)
     }
 
     /// Returns the labels of the watched bulkheads that are not ready, in the order in which they
-    /// were first watched.
+    /// were first watched. Draining is a state of the service, and adds none.
     #[must_use]
     pub fn not_ready(&self) -> Vec<Arc<str>> {
         let not_ready = self.inner.present().filter(|watched| watched.is_not_ready());
@@ -269,6 +298,7 @@ impl fmt::Debug for Readiness {
         let watched: Vec<_> = self.inner.present().map(|watched| &watched.label).collect();
         f.debug_struct("Readiness")
             .field("grace", &self.inner.grace)
+            .field("is_draining", &self.is_draining())
             .field("watched", &watched)
             .field("not_ready", &self.not_ready())
             .finish()

@@ -88,7 +88,7 @@ fn it_is_not_ready_once_calls_have_waited_for_95_percent_of_the_grace_period() {
     assert!(!readiness.is_ready());
     assert_eq!(readiness.not_ready(), ["test".into()]);
     let debug = format!("{readiness:?}");
-    assert_eq!(debug, r#"Readiness { grace: 1s, watched: ["test"], not_ready: ["test"] }"#);
+    assert_eq!(debug, r#"Readiness { grace: 1s, is_draining: false, watched: ["test"], not_ready: ["test"] }"#);
 }
 
 #[test]
@@ -455,4 +455,26 @@ fn a_long_list_of_watched_bulkheads_is_dropped_one_by_one() {
         assert!(readiness.unwatch(&bulkhead));
     }
     assert!(readiness.is_ready());
+}
+
+#[test]
+fn a_service_that_is_draining_is_never_ready_again_and_still_admits() {
+    let mut executor = executor();
+    let mut full = Full::new(&mut executor);
+    let readiness = Readiness::new(GRACE).expect("valid");
+    readiness.watch(&full.bulkhead);
+    assert!(readiness.is_ready() && !readiness.is_draining());
+    let clone = readiness.clone();
+    clone.set_draining();
+    clone.set_draining();
+    for _ in 0..3 {
+        assert!(readiness.is_draining() && !readiness.is_ready());
+        assert!(readiness.not_ready().is_empty(), "no bulkhead is the reason");
+        full.wait(&mut executor, GRACE);
+        assert_eq!(readiness.not_ready().len(), 1);
+        full.rest(&mut executor, 2 * GRACE);
+    }
+    readiness.unwatch(&full.bulkhead);
+    assert!(!readiness.is_ready());
+    assert!(format!("{readiness:?}").contains("is_draining: true"), "{readiness:?}");
 }
