@@ -30,17 +30,17 @@ impl<'a> Checked<'a> {
     pub(crate) fn of(config: &'a Config) -> Self {
         let mut checked = Checked { bulkheads: BTreeMap::new(), partitions: BTreeMap::new(), problems: Vec::new() };
         let mut labels = BTreeMap::new();
-        for (label, config) in &config.bulkheads {
-            let place = Place::new(BULKHEADS, label);
+        for (label, section) in &config.bulkheads {
+            let place = config.place(BULKHEADS, label);
             let label = checked.label(place, &mut labels);
-            let is_valid = checked.is_valid(|found| settings(place, &config.into(), found));
-            checked.bulkheads.extend(label.map(|label| (label, Section { place, config, is_valid })));
+            let is_valid = checked.is_valid(|found| settings(place, &section.into(), found));
+            checked.bulkheads.extend(label.map(|label| (label, Section { place, config: section, is_valid })));
         }
-        for (label, config) in &config.partitions {
-            let place = Place::new(PARTITIONS, label);
+        for (label, section) in &config.partitions {
+            let place = config.place(PARTITIONS, label);
             let label = checked.label(place, &mut labels);
-            let is_valid = checked.is_valid(|found| partitions(place, config, found));
-            checked.partitions.extend(label.map(|label| (label, Section { place, config, is_valid })));
+            let is_valid = checked.is_valid(|found| partitions(place, section, found));
+            checked.partitions.extend(label.map(|label| (label, Section { place, config: section, is_valid })));
         }
         checked
     }

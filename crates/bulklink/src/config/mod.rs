@@ -73,13 +73,13 @@ mod error;
 #[cfg(feature = "serde")]
 pub(crate) mod forms;
 pub(crate) mod place;
+mod require;
 #[cfg(feature = "schema")]
 pub(crate) mod schema;
 mod section;
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use self::place::Place;
@@ -113,6 +113,9 @@ pub struct Config {
         serde(deserialize_with = "forms::sections", skip_serializing_if = "BTreeMap::is_empty")
     )]
     pub partitions: BTreeMap<String, PartitionsConfig>,
+    /// The path in a larger configuration; empty if this is the whole.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    root: String,
 }
 
 /// The section of a bulkhead. A field that is `None` has the default of the
@@ -308,15 +311,32 @@ impl Config {
         ConfigError::unless_none(check::Checked::of(self).problems)
     }
 
-    /// Checks that there are sections with these labels, which the program needs: to apply a
-    /// configuration without them would close their bulkheads and partitions.
+    /// Sets the path of this configuration in a larger one, such as `limits` for a field of that
+    /// name: the path of each problem then begins with it. It changes nothing else, and is neither
+    /// read nor written by serde.
+    ///
+    /// ```
+    /// # use bulklink::config::Config;
+    /// let limits = Config::default().at("limits");
+    /// let error = limits.require(&["payments"], &[]).unwrap_err();
+    /// assert_eq!(error.to_string(), "limits.bulkheads.payments must be there");
+    /// ```
+    #[must_use]
+    pub fn at(self, path: impl Into<String>) -> Self {
+        Config { root: path.into(), ..self }
+    }
+
+    /// Checks that there are sections with these labels, which the program needs, and all values,
+    /// as [`check`](Config::check) does. To apply a configuration without such a section would
+    /// close its bulkhead or partitions.
     ///
     /// Call it before [`Registry::apply`](crate::Registry::apply). A file that is missing, or half
     /// written, can be read as a configuration that lacks sections, or has none.
     ///
     /// # Errors
     ///
-    /// If a section is missing. The error has all that are.
+    /// If a section is missing, or as `check` says. The error has every reason. Beside a section
+    /// that is missing, it names one that is not required and may be a misspelling of it.
     ///
     /// ```
     /// # use bulklink::config::Config;
@@ -325,18 +345,22 @@ impl Config {
     ///     empty.require(&["payments"], &["tenants"]).unwrap_err().to_string(),
     ///     "bulkheads.payments must be there; partitions.tenants must be there"
     /// );
+    ///
+    /// let mut misspelt = Config::default();
+    /// misspelt.bulkheads.entry("serach".into()).or_default().parallelism = Some(10);
+    /// assert_eq!(
+    ///     misspelt.require(&["search"], &[]).unwrap_err().to_string(),
+    ///     "bulkheads.search must be there (is it bulkheads.serach, which is not required?)"
+    /// );
     /// ```
     pub fn require(&self, bulkheads: &[&str], partitions: &[&str]) -> Result<(), ConfigError> {
-        let missing = |table, labels: &[&str], has: &dyn Fn(&str) -> bool| -> Vec<Problem> {
-            let missing = labels.iter().filter(|label| !has(label.trim()));
-            missing.map(|label| Place::new(table, label).problem("must be there")).collect()
-        };
-        let mut problems =
-            missing(place::BULKHEADS, bulkheads, &|label| self.bulkheads.keys().any(|has| has.trim() == label));
-        problems.extend(missing(place::PARTITIONS, partitions, &|label| {
-            self.partitions.keys().any(|has| has.trim() == label)
-        }));
+        let mut problems = self.missing(bulkheads, partitions);
+        problems.extend(Checked::of(self).problems);
         ConfigError::unless_none(problems)
+    }
+
+    fn place<'a>(&'a self, table: &'static str, label: &'a str) -> Place<'a> {
+        Place { root: &self.root, ..Place::new(table, label) }
     }
 }
 

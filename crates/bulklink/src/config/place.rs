@@ -11,6 +11,8 @@ use crate::label::{self, quoted};
 /// The section of a bulkhead, of partitions, or of one of their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
+    /// The path of the configuration in a larger one; empty if it is the whole.
+    pub(crate) root: &'a str,
     pub(crate) table: &'static str,
     pub(crate) label: &'a str,
     pub(crate) key: Option<&'a str>,
@@ -24,7 +26,7 @@ impl<'a> Place<'a> {
     /// Names a section by its table and its label.
     #[must_use]
     pub fn new(table: &'static str, label: &'a str) -> Self {
-        Place { table, label, key: None }
+        Place { root: "", table, label, key: None }
     }
 
     pub(crate) fn key(self, key: &'a str) -> Self {
@@ -55,7 +57,8 @@ impl<'a> Place<'a> {
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.table, segment(self.label))?;
+        let dot = if self.root.is_empty() { "" } else { "." };
+        write!(f, "{}{dot}{}.{}", self.root, self.table, segment(self.label))?;
         self.key.map_or(Ok(()), |key| write!(f, ".keys.{}", segment(key)))
     }
 }

@@ -7,6 +7,7 @@ mod model;
 mod partitions;
 mod races;
 mod removing;
+mod required;
 mod values;
 
 use bulklink::config::{Applied, ApplyError, BulkheadConfig, Config, PartitionsConfig};

@@ -164,18 +164,3 @@ fn a_path_is_one_of_toml_whatever_the_names_are() {
     let expected = r#"bulkheads."a\" must be free; bulkheads.\"b\\".parallelism must be from 1 to 2147483647, got 0"#;
     assert_eq!(refused, expected);
 }
-
-#[test]
-fn sections_that_the_program_needs_are_required_by_label() {
-    let mut config = Config::default();
-    config.bulkheads.entry(" payments ".into()).or_default().parallelism = Some(1);
-    config.partitions.entry("tenants".into()).or_default().parallelism = Some(1);
-    config.require(&["payments"], &["tenants"]).expect("both are there");
-    config.require(&[], &[]).expect("nothing is required");
-    let missing = config.require(&["tenants", "payments", "reports"], &["payments"]).unwrap_err();
-    let paths: Vec<_> = missing.problems().iter().map(ToString::to_string).collect();
-    assert_eq!(
-        paths,
-        ["bulkheads.tenants", "bulkheads.reports", "partitions.payments"].map(|path| format!("{path} must be there"))
-    );
-}
