@@ -13,8 +13,8 @@ use serde::Deserialize;
 use crate::run::{ask, cargo};
 
 /// Features that are off by default; their code is tested, linted and documented all the same.
-pub(crate) const FEATURES: &str = "--features=bulklink/schema,bulklink/tracing,bulklink/tsc,bulklink-tokio/schema,\
-     bulklink-tokio/tracing,bulklink-tokio/tsc,bulklink-redis/breaker,bulklink-redis/smol,bulklink-redis/tracing,\
+pub(crate) const FEATURES: &str = "--features=bulklink/schema,bulklink/tracing,bulklink/tsc,bulklink-tokio/drain,\
+     bulklink-tokio/schema,bulklink-tokio/tracing,bulklink-tokio/tsc,bulklink-tokio/watch,bulklink-redis/breaker,bulklink-redis/smol,bulklink-redis/tracing,\
      bulklink-postgres/breaker,bulklink-postgres/tracing";
 
 /// The folder of the root `Cargo.toml`.

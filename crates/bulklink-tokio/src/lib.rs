@@ -119,6 +119,12 @@
 //! # }
 //! ```
 //!
+//! # Settings from a file, and an orderly end
+//!
+//! With the feature `watch`, `config::watch` applies a file at the start, and whenever it has
+//! changed. With the feature `drain`, a `Drain` ends the service on a signal: it is not ready, then
+//! its bulkheads close, their calls end, and then the server.
+//!
 //! # The task in the background
 //!
 //! While calls wait with a limit, a bulkhead has one task on each runtime that they wait on; the
@@ -170,10 +176,17 @@
 struct Guide;
 
 mod clock;
+pub mod config;
+#[cfg(feature = "drain")]
+mod drain;
 mod driver;
+#[cfg(any(feature = "drain", feature = "watch"))]
+mod signals;
 mod timer;
 #[cfg(feature = "tsc")]
 pub mod tsc;
+#[cfg(feature = "watch")]
+mod watch;
 
 use std::future::Future;
 
@@ -184,8 +197,10 @@ pub use bulklink::{
     ExecuteError, FailureCause, Figures, Finding, FindingCode, Handle, HandlerId, Histogram, Interval, IntervalError,
     InvalidArgument, JoinError, JoinHandle, Limits, Load, MemberFailure, Occupancy, OwnedSlot, Panic, Readiness,
     Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError, Resized,
-    Restriction, Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, config, partitions, testing,
+    Restriction, Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, partitions, testing,
 };
+#[cfg(feature = "drain")]
+pub use drain::{Drain, Drained};
 pub use timer::TokioSleep;
 #[cfg(feature = "tsc")]
 pub use tsc::Tsc;

@@ -14,8 +14,9 @@ const NO_STORE: (HeaderName, HeaderValue) = (header::CACHE_CONTROL, HeaderValue:
 /// problem (RFC 9457).
 ///
 /// The problem has the labels of the bulkheads that are not ready, and no figures; and whether the
-/// service is `draining`. Neither answer may be stored by a cache. Reading the verdict takes no lock and no slot, so the route answers
-/// when every slot is taken: add it after the layers, which would limit it, too.
+/// service is `draining`. Neither answer may be stored by a cache. Reading the verdict takes no
+/// lock and no slot, so the route answers when every slot is taken: add it after the layers, which
+/// would limit it, too.
 ///
 /// A service that is about to end must say so for as long as a load balancer takes to notice, while
 /// it still serves requests: [`Readiness::set_draining`] first, and close its bulkheads later. A

@@ -1,0 +1,328 @@
+//! A file of settings that is applied at the start, and whenever it has changed.
+
+use std::error::Error;
+use std::fmt::{self, Display};
+use std::fs;
+use std::future::poll_fn;
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use bulklink::plumbing::catch;
+use tokio::task::{AbortHandle, spawn_blocking};
+use tokio::time::{Instant, sleep};
+
+use crate::signals::Signals;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// The time between two reads.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// The time between two reads after a signal: a tool that writes in place has a moment to go on.
+const HURRIED: Duration = Duration::from_millis(20);
+
+/// Applies a file of settings now, and from then on whenever it has changed.
+///
+/// `apply` gets the text of the file, in whichever format, and applies it to all registries that
+/// the program has. It must change nothing if it fails; if it has several registries, a later one
+/// can fail, and then the text that was applied before is applied again when the file has it again.
+/// What it returns says what has changed, and is logged.
+///
+/// The file is read every second, and as soon as possible on SIGHUP. A text is applied once two
+/// reads in a row have found it, as it may be half written before. On SIGHUP, the second one is
+/// 20 ms after the first, and the text is applied also if it has not changed. Otherwise the text
+/// that was applied or refused last is no change, and is not applied again. A text is refused if
+/// `apply` fails or panics, and so is a file that two reads have not found or could not read: then
+/// all stays as it is.
+///
+/// It reads the file, and does not have the system watch it: that would not see a change on a
+/// network file system, would lose a file that is replaced and the links of a mounted `ConfigMap`,
+/// and needs a crate for each system. A read of a small file takes some microseconds. It is on a
+/// blocking thread of the runtime, and so is `apply`.
+///
+/// With the feature `tracing`, each line of a change is an event of the level `INFO`, and each text
+/// that is refused, once, one of the level `ERROR`, with all its reasons.
+///
+/// # Errors
+///
+/// If the file cannot be read, or `apply` fails or panics: its program should not start. The
+/// [source](Error::source) is the error of `apply`, and the debug form, which `main` prints, has
+/// the whole chain. Also if SIGHUP cannot be received.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, the file may have been applied, and it is not watched. SIGHUP does not
+/// end the process any more from when it is first polled.
+///
+/// # Panics
+///
+/// Outside of a tokio runtime with time and, on unix, I/O.
+///
+/// # Examples
+///
+/// ```no_run
+/// use bulklink_tokio::{Registry, Tokio, config};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// let limits = Registry::new();
+/// let registry = limits.clone();
+/// let apply = move |text: &str| Ok(registry.apply(&toml::from_str(text)?, &Tokio)?);
+/// let watch = config::watch("limits.toml", apply).await?;
+/// // … the service runs …
+/// println!("{} refused", watch.status().refused);
+/// # Ok(())
+/// # }
+/// ```
+pub async fn watch<D: Display + 'static>(
+    path: impl Into<PathBuf>,
+    apply: impl FnMut(&str) -> Result<D, BoxError> + Send + 'static,
+) -> Result<Watch, BoxError> {
+    let mut hangups = Signals::to_reload()?;
+    let state = Arc::new(Mutex::new(State { applied: 0, refused: 0, refusal: None, at: Instant::now() }));
+    let (path, state_of_file) = (path.into(), Arc::clone(&state));
+    let file = File { path, apply, state: state_of_file, applied: None, read: None, judged: None };
+    let (mut file, started) = on_thread(file, File::start).await?;
+    started?;
+    let task = tokio::spawn(async move {
+        loop {
+            let is_asked = hangup_or_sleep(&mut hangups).await;
+            let mut cause = "the file has changed";
+            if is_asked {
+                cause = "SIGHUP";
+                file.forget();
+            }
+            loop {
+                // It fails only while the runtime shuts down.
+                let Ok((back, ())) = on_thread(file, move |file| file.look(cause)).await else { return };
+                file = back;
+                if file.judged.is_some() {
+                    break;
+                }
+                sleep(HURRIED).await;
+            }
+        }
+    });
+    Ok(Watch { state, task: task.abort_handle() })
+}
+
+/// A file that is watched. **Dropping this ends the watch**: keep it for as long as the service
+/// runs.
+///
+/// A text that is being applied when it is dropped is applied to its end.
+#[must_use = "dropping it ends the watch"]
+pub struct Watch {
+    state: Arc<Mutex<State>>,
+    task: AbortHandle,
+}
+
+/// What became of the texts of a file that is [watched](Watch).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WatchStatus {
+    /// How many texts were applied, with that of the start.
+    pub applied: u64,
+    /// How many were refused.
+    pub refused: u64,
+    /// All reasons why the present text of the file is not the one that is applied; `None` if it
+    /// is.
+    pub refusal: Option<String>,
+    /// The time since a text was last applied or refused.
+    pub since: Duration,
+}
+
+impl Watch {
+    /// Returns what became of the texts until now.
+    #[must_use]
+    pub fn status(&self) -> WatchStatus {
+        let State { applied, refused, refusal, at } = lock(&self.state).clone();
+        WatchStatus { applied, refused, refusal, since: at.elapsed() }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("status", &self.status()).finish()
+    }
+}
+
+#[derive(Clone)]
+struct State {
+    applied: u64,
+    refused: u64,
+    refusal: Option<String>,
+    at: Instant,
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The text that a read has found, or why there is none.
+type Found = Result<String, String>;
+
+/// The file, and what was read and applied of it. It is moved to a thread for each read.
+struct File<F> {
+    path: PathBuf,
+    apply: F,
+    state: Arc<Mutex<State>>,
+    /// The text that is applied; `None` once another one has failed, which may have changed
+    /// something, or once it is to be applied again.
+    applied: Option<String>,
+    /// What the last read has found.
+    read: Option<Found>,
+    /// What was applied or refused last.
+    judged: Option<Found>,
+}
+
+impl<F, D: Display> File<F>
+where
+    F: FnMut(&str) -> Result<D, BoxError> + Send + 'static,
+{
+    /// Applies the file at the start, without a second read.
+    fn start(&mut self) -> Result<(), Refused> {
+        let refused = |source| Refused { path: self.path.clone(), source };
+        let text = fs::read_to_string(&self.path).map_err(|error| refused(error.into()))?;
+        let path = self.path.clone();
+        self.try_to_apply("start", &text).map_err(|source| Refused { path, source })?;
+        self.judged = Some(Ok(text));
+        Ok(())
+    }
+
+    /// Reads the file, and applies what the read before has found too.
+    fn look(&mut self, cause: &'static str) {
+        let found = fs::read_to_string(&self.path).map_err(|error| format!("it cannot be read: {error}"));
+        if self.judged.as_ref() != Some(&found) && self.read.as_ref() == Some(&found) {
+            let refused = match &found {
+                Ok(text) if self.applied.as_ref() == Some(text) => {
+                    lock(&self.state).refusal = None;
+                    Ok(())
+                }
+                Ok(text) => self.try_to_apply(cause, text).map_err(|error| chain(&*error)),
+                Err(reason) => Err(reason.clone()),
+            };
+            if let Err(reasons) = refused {
+                self.refuse(cause, reasons);
+            }
+            self.judged = Some(found.clone());
+        }
+        self.read = Some(found);
+    }
+
+    /// Has the next text that two reads find applied, whatever it is.
+    fn forget(&mut self) {
+        (self.applied, self.judged, self.read) = (None, None, None);
+    }
+
+    fn try_to_apply(&mut self, cause: &'static str, text: &str) -> Result<(), BoxError> {
+        self.applied = None;
+        let change = catch(|| (self.apply)(text).map(|change| change.to_string()));
+        let change = change.unwrap_or_else(|panic| Err(panic_text(&*panic).into()))?;
+        self.applied = Some(text.to_owned());
+        let mut state = lock(&self.state);
+        (state.applied, state.refusal, state.at) = (state.applied + 1, None, Instant::now());
+        drop(state);
+        self.log(cause, &change);
+        Ok(())
+    }
+
+    fn refuse(&self, cause: &'static str, reasons: String) {
+        #[cfg(feature = "tracing")]
+        tracing::error!(cause, path = %self.path.display(), reasons, "the settings are refused");
+        #[cfg(not(feature = "tracing"))]
+        let _ = cause;
+        let mut state = lock(&self.state);
+        (state.refused, state.refusal, state.at) = (state.refused + 1, Some(reasons), Instant::now());
+    }
+
+    #[cfg(feature = "tracing")]
+    fn log(&self, cause: &'static str, change: &str) {
+        let path = self.path.display();
+        for change in change.lines() {
+            tracing::info!(cause, %path, change, "the settings have changed");
+        }
+        if change.is_empty() {
+            tracing::info!(cause, %path, "the settings change nothing");
+        }
+    }
+
+    #[cfg(not(feature = "tracing"))]
+    #[expect(clippy::unused_self, reason = "as with the feature `tracing`")]
+    fn log(&self, _cause: &'static str, _change: &str) {}
+}
+
+/// Why a program does not start.
+struct Refused {
+    path: PathBuf,
+    source: BoxError,
+}
+
+impl Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the settings of {} cannot be applied", self.path.display())
+    }
+}
+
+/// The text and all causes, as `main` shows an error by its debug form.
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}: {}", chain(&*self.source))
+    }
+}
+
+impl Error for Refused {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+/// Returns the text of an error and of all its sources.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(|text| &**text));
+    text.map_or("panicked".into(), |text| format!("panicked: {text}"))
+}
+
+/// Runs a step on a blocking thread, and returns the value with what the step returns.
+async fn on_thread<T, R>(mut value: T, step: impl FnOnce(&mut T) -> R + Send + 'static) -> io::Result<(T, R)>
+where
+    T: Send + 'static,
+    R: Send + 'static,
+{
+    let task = spawn_blocking(move || {
+        let returned = step(&mut value);
+        (value, returned)
+    });
+    task.await.map_err(io::Error::other)
+}
+
+/// Returns whether the signal came within the interval.
+async fn hangup_or_sleep(hangups: &mut Signals) -> bool {
+    let mut asleep = pin!(sleep(INTERVAL));
+    let first = poll_fn(|context| {
+        if hangups.poll(context).is_ready() {
+            return Poll::Ready(true);
+        }
+        asleep.as_mut().poll(context).map(|()| false)
+    });
+    first.await
+}
