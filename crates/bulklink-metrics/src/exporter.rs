@@ -52,6 +52,8 @@ pub(crate) struct Shared {
     walker: Mutex<Walker>,
     #[cfg(feature = "text")]
     pub(crate) text: Mutex<crate::text::Families>,
+    #[cfg(feature = "text")]
+    pub(crate) own_texts: Mutex<Vec<crate::text::OwnText>>,
     #[cfg(feature = "metrics")]
     pub(crate) recorded: Mutex<crate::facade::Recorded>,
 }

@@ -27,7 +27,8 @@
 //! | `metrics` | `Exporter::record`, for the recorder of the `metrics` facade |
 //! | `opentelemetry` | `Exporter::observe_with`, which creates observable instruments on a meter |
 //!
-//! The feature `breaker` adds the circuit breakers of `bulklink-breaker`, to all outputs.
+//! With the feature `axum`, `metrics_route` is the route for a scrape. The feature `breaker` adds
+//! the circuit breakers of `bulklink-breaker`, to all outputs.
 //!
 //! An exporter reads the figures when it is asked to, and adds no event handler. So an exported
 //! bulkhead keeps its fast path, and a gauge shows the present, not a count. All figures of
@@ -60,6 +61,8 @@ mod facade;
 mod label;
 #[cfg(feature = "opentelemetry")]
 mod otel;
+#[cfg(feature = "axum")]
+mod route;
 mod table;
 #[cfg(feature = "text")]
 mod text;
@@ -67,11 +70,13 @@ mod walk;
 
 pub use exporter::Exporter;
 pub use label::MAX_LABEL;
+#[cfg(feature = "axum")]
+pub use route::metrics_route;
 pub use table::{Kind, Metric, NAMES, Subject};
 #[cfg(feature = "text")]
 pub use text::Format;
 
 /// The page of the guide, with an example that is tested here.
-#[cfg(all(doctest, feature = "text"))]
+#[cfg(all(doctest, feature = "axum"))]
 #[doc = include_str!("../../../docs/guide/metrics.md")]
 struct Guide;

@@ -3,7 +3,10 @@
 mod format;
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
+
+use bulklink::plumbing::contain;
 
 pub use self::format::Format;
 use crate::Exporter;
@@ -25,7 +28,29 @@ impl Default for Families {
     }
 }
 
+/// Appends metrics of the program itself.
+pub(crate) type OwnText = Arc<dyn Fn(Format, &mut String) + Send + Sync>;
+
 impl Exporter {
+    /// Has this function append metrics of the program itself to each text, before the exporter's:
+    /// nothing may follow the end of OpenMetrics.
+    ///
+    /// What it appends must be in that format, and end in a line break. In OpenMetrics, the `TYPE`
+    /// of a counter does not have the `_total` that its samples have. If it panics, the text has
+    /// nothing of it. Outputs other than text do not have these metrics.
+    ///
+    /// ```
+    /// use bulklink_metrics::{Exporter, Format};
+    ///
+    /// let exporter = Exporter::default();
+    /// exporter.add_text(|_, text| text.push_str("# TYPE workers gauge\nworkers 4\n"));
+    /// let text = exporter.render(Format::OpenMetrics);
+    /// assert!(text.starts_with("# TYPE workers gauge\nworkers 4\n"));
+    /// ```
+    pub fn add_text(&self, append: impl Fn(Format, &mut String) + Send + Sync + 'static) {
+        lock(&self.shared.own_texts).push(Arc::new(append));
+    }
+
     /// Returns all metrics as text.
     ///
     /// It reads each bulkhead once, under its lock, in the time that a
@@ -54,6 +79,14 @@ impl Exporter {
 
     /// Appends all metrics to a text. The end of OpenMetrics is written too, so nothing may follow.
     pub fn render_into(&self, format: Format, text: &mut String) {
+        // Outside of all locks, as they are foreign.
+        let own_texts = lock(&self.shared.own_texts).clone();
+        for append in own_texts {
+            let before = text.len();
+            if !contain(|| append(format, text)) {
+                text.truncate(before);
+            }
+        }
         let families = &mut *lock(&self.shared.text);
         families.samples.iter_mut().for_each(String::clear);
         let left_out = self.walk(families);

@@ -7,6 +7,7 @@ mod labels;
 mod members;
 mod open_telemetry;
 mod rejections;
+mod route;
 mod scene;
 mod series;
 mod storm;
