@@ -247,10 +247,10 @@ where
     #[cfg(feature = "tracing")]
     fn log(&self, cause: &'static str, change: &str) {
         let path = self.path.display();
-        for change in change.lines() {
+        for change in change.lines().filter(|line| !line.is_empty()) {
             tracing::info!(cause, %path, change, "the settings have changed");
         }
-        if change.is_empty() {
+        if change.trim().is_empty() {
             tracing::info!(cause, %path, "the settings change nothing");
         }
     }

@@ -1,18 +1,14 @@
 //! All bulkheads of the service, by the settings.
 
-use bulklink_tokio::config::{Applied, ApplyError, Config, Problem};
-use bulklink_tokio::{Bulkhead, Partitions, Registry, Tokio};
+use bulklink_tokio::config::Applied;
+use bulklink_tokio::{Bulkhead, InvalidArgument, Partitions, Registry, Tokio};
+use tracing::warn;
 
 use crate::Error;
-use crate::settings::Refused;
-
-/// The sections that the routes need.
-const BULKHEADS: [&str; 3] = ["orders", "digest", "export"];
-const PARTITIONS: [&str; 1] = ["tenants"];
+use crate::settings::Settings;
 
 #[derive(Debug)]
 pub(crate) struct Admission {
-    pub(crate) registry: Registry,
     pub(crate) orders: Bulkhead,
     pub(crate) digest: Bulkhead,
     pub(crate) export: Bulkhead,
@@ -20,38 +16,26 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    pub(crate) fn new(limits: &Config) -> Result<Self, Error> {
-        let registry = Registry::new();
-        apply(&registry, limits)?;
+    pub(crate) fn new(registry: &Registry) -> Result<Self, InvalidArgument> {
         Ok(Admission {
             orders: registry.bulkhead("orders")?,
             digest: registry.bulkhead("digest")?,
             export: registry.bulkhead("export")?,
             tenants: registry.partitions("tenants")?,
-            registry,
         })
     }
-
-    /// Changes all that is different while calls run, or nothing. The error has all reasons.
-    pub(crate) fn apply(&self, limits: &Config) -> Result<Applied, Refused> {
-        apply(&self.registry, limits)
-    }
 }
 
-fn apply(registry: &Registry, limits: &Config) -> Result<Applied, Refused> {
-    let mut reasons: Vec<_> =
-        limits.require(&BULKHEADS, &PARTITIONS).err().iter().flat_map(|error| in_file(error.problems())).collect();
-    if reasons.is_empty() {
-        return registry.apply(limits, &Tokio).map_err(|error| match error {
-            ApplyError::Refused(reason) => Refused(in_file(reason.problems())),
-            other => Refused([vec![other.to_string()], in_file(other.problems())].concat()),
-        });
+/// Returns what applies the text of the settings, at the start and whenever it has changed: all of
+/// its limits, or nothing.
+pub(crate) fn apply(registry: Registry, started_with: Settings) -> impl FnMut(&str) -> Result<Applied, Error> {
+    move |text| {
+        let settings = Settings::parse(text)?;
+        settings.limits.require(&["orders", "digest", "export"], &["tenants"])?;
+        let applied = registry.apply(&settings.limits, &Tokio)?;
+        if (Settings { limits: started_with.limits.clone(), ..settings }) != started_with {
+            warn!("what is not a limit changes at the next restart");
+        }
+        Ok(applied)
     }
-    reasons.extend(limits.check().err().iter().flat_map(|error| in_file(error.problems())));
-    Err(Refused(reasons))
-}
-
-/// The reasons, with paths as they are in the file.
-fn in_file(problems: &[Problem]) -> Vec<String> {
-    problems.iter().map(|problem| format!("limits.{problem}")).collect()
 }

@@ -1,5 +1,7 @@
 //! The layers around the routes: limits, and values from a request.
 
+use std::fmt::Write;
+
 use axum::extract::Request;
 use axum::http::StatusCode;
 use bulklink_metrics::Format;
@@ -37,19 +39,19 @@ impl Headers {
             .share_slot()
     }
 
-    /// Counts invalid values, as metrics without an end. Only in OpenMetrics, a counter has another
-    /// name than its samples.
-    pub(crate) fn metrics(&self, format: Format) -> String {
+    /// Counts invalid values. Only in OpenMetrics, a counter has another name than its samples.
+    pub(crate) fn metrics(&self, format: Format, text: &mut String) {
         let name = match format {
             Format::Prometheus => "invalid_headers_total",
             Format::OpenMetrics => "invalid_headers",
         };
         let (timeouts, tenants) = (self.timeout.invalid(), self.tenant.invalid());
-        format!(
+        let _ = writeln!(
+            text,
             "# HELP {name} Invalid values of headers, counted by each layer that reads them.\n\
              # TYPE {name} counter\n\
              invalid_headers_total{{header=\"x-timeout-ms\"}} {timeouts}\n\
-             invalid_headers_total{{header=\"x-tenant\"}} {tenants}\n"
-        )
+             invalid_headers_total{{header=\"x-tenant\"}} {tenants}"
+        );
     }
 }

@@ -6,26 +6,20 @@
 mod admission;
 mod demo;
 mod layers;
-mod reload;
 mod routes;
 mod settings;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink_metrics::Exporter;
-use bulklink_tokio::Readiness;
+use bulklink_tokio::{Drain, Readiness, Registry, config};
 use clap::Parser;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::signal::ctrl_c;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
-use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
@@ -58,7 +52,7 @@ fn main() -> ExitCode {
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            error!(%error, "failed");
+            error!("{error:?}");
             ExitCode::FAILURE
         }
     }
@@ -73,70 +67,39 @@ fn run(arguments: Arguments) -> Result<(), Error> {
         return Ok(());
     }
     let runtime = Runtime::new()?;
-    let ended = runtime.block_on(serve(file, text, settings, demo));
+    let ended = runtime.block_on(serve(file, settings, demo));
     // A digest that runs longer than the drain limit must not keep the process.
     runtime.shutdown_background();
     ended
 }
 
-async fn serve(file: PathBuf, text: String, settings: Settings, demo: bool) -> Result<(), Error> {
-    let drain_limit = Duration::from_millis(settings.drain_limit_ms);
+async fn serve(file: PathBuf, settings: Settings, demo: bool) -> Result<(), Error> {
     let listener = TcpListener::bind(settings.listen).await;
     let listener = listener.map_err(|error| format!("listen {}: {error}", settings.listen))?;
     let address = listener.local_addr()?;
-    let (mut terminate, hangup) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
 
-    let admission = Arc::new(Admission::new(&settings.limits)?);
+    let registry = Registry::new();
+    let _watch = config::watch(&file, admission::apply(registry.clone(), settings.clone())).await?;
+    let admission = Admission::new(&registry)?;
     let headers = Headers::new()?;
+    let exporter = Exporter::new(&registry);
+    let of_headers = headers.clone();
+    exporter.add_text(move |format, text| of_headers.metrics(format, text));
     // The processor is this instance's own. The upstream of the orders is shared: if that is slow,
     // all instances are full, and taking them out would help nothing.
     let readiness = Readiness::new(Duration::from_millis(settings.grace_ms))?;
     readiness.watch(&admission.digest);
-    let app = App {
-        exporter: Exporter::new(&admission.registry),
-        admission: Arc::clone(&admission),
-        headers,
-        readiness,
-        client: reqwest::Client::new(),
-        upstream: if demo { demo::start_upstream().await? } else { settings.upstream.clone() },
-    };
 
+    let drain = Drain::new(&registry).readiness(&readiness).notice(Duration::from_millis(settings.notice_ms));
+    let drain = drain.limit(Duration::from_millis(settings.drain_limit_ms))?;
+    let upstream = if demo { demo::start_upstream().await? } else { settings.upstream };
+    let _demo = demo.then(|| (tokio::spawn(demo::load(address)), demo::hold_back(&admission.export)));
+    let app = App { registry, admission, headers, readiness, exporter, client: reqwest::Client::new(), upstream };
     info!(%address, "listening");
-    let (stop, stopped) = oneshot::channel::<()>();
-    let server = axum::serve(listener, routes::router(app)).with_graceful_shutdown(async {
-        let _ = stopped.await;
-    });
-    let mut server = tokio::spawn(server.into_future());
-    let load = demo.then(|| tokio::spawn(demo::load(address)));
-    let _export = demo.then(|| demo::hold_back(&admission.export));
     if demo {
         print!("{}", demo::places(address, &file));
     }
-    tokio::spawn(reload::watch(file, text, settings, Arc::clone(&admission), hangup));
-    tokio::select! {
-        ended = &mut server => return Ok(ended??),
-        _ = terminate.recv() => {}
-        _ = ctrl_c() => {}
-    }
-    if let Some(load) = load {
-        load.abort();
-    }
-
-    // The server still answers while calls run: new ones are rejected, with a problem to read, and
-    // it is not ready.
-    admission.registry.close_all();
-    info!("draining");
-    let drained = timeout(drain_limit, async {
-        admission.registry.closed().await;
-        drop(stop);
-        server.await
-    });
-    if let Ok(ended) = drained.await {
-        info!("drained");
-        return Ok(ended??);
-    }
-    for status in admission.registry.statuses().iter().filter(|status| status.in_flight > 0) {
-        warn!(bulkhead = %status.label, in_flight = status.in_flight, "not drained");
-    }
-    Err("the drain limit has passed".into())
+    let server = |closed| axum::serve(listener, routes::router(app)).with_graceful_shutdown(closed);
+    let drained = drain.serve(server).await?;
+    if drained.is_complete() { Ok(()) } else { Err(drained.to_string().into()) }
 }

@@ -8,12 +8,11 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::handler::Handler;
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Extension, Router};
-use bulklink_metrics::{Exporter, Format};
-use bulklink_tokio::Readiness;
+use bulklink_metrics::{Exporter, metrics_route};
+use bulklink_tokio::{Readiness, Registry};
 use bulklink_tower::http::HeldSlot;
 use bulklink_tower::{page, readiness_route};
 use futures_util::stream::{self, StreamExt};
@@ -26,7 +25,8 @@ use crate::layers::Headers;
 
 #[derive(Debug)]
 pub(crate) struct App {
-    pub(crate) admission: Arc<Admission>,
+    pub(crate) registry: Registry,
+    pub(crate) admission: Admission,
     pub(crate) headers: Headers,
     pub(crate) readiness: Readiness,
     pub(crate) exporter: Exporter,
@@ -44,10 +44,10 @@ pub(crate) fn router(app: App) -> Router {
         // wait in their slots.
         .layer(headers.limit_each(&admission.tenants))
         // Below, so that nothing limits them.
-        .route("/metrics", get(metrics))
+        .route("/metrics", metrics_route(&app.exporter))
         .route("/health", get(health))
         .route("/ready", readiness_route(&app.readiness))
-        .merge(page::router(&admission.registry))
+        .merge(page::router(&app.registry))
         .with_state(Arc::new(app))
 }
 
@@ -80,15 +80,6 @@ async fn export(Path(chunks): Path<usize>) -> Body {
         Ok::<_, Infallible>(chunk)
     });
     Body::from_stream(chunks)
-}
-
-async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> impl IntoResponse {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let format = Format::negotiate(accept.unwrap_or_default());
-    // The exporter comes last: it writes the end of OpenMetrics.
-    let mut text = app.headers.metrics(format);
-    app.exporter.render_into(format, &mut text);
-    ([(header::CONTENT_TYPE, format.content_type())], text)
 }
 
 /// The process lives; whether its bulkheads have room does not matter here.

@@ -2,6 +2,7 @@
 
 mod demonstration;
 mod harness;
+mod losing_nothing;
 mod reloading;
 mod scraped;
 
@@ -162,7 +163,7 @@ async fn on_a_signal_running_calls_end_and_new_ones_are_rejected() {
     let running = service.spawn("/orders/held", &[]);
     service.shows("in_flight", "orders", 1).await;
     service.signal("-TERM");
-    service.logged("draining").await;
+    service.logged("closed").await;
     rejected(service.get("/orders/1", &[]).await, "tenants", "closed", 503).await;
     assert_eq!(service.get("/ready", &[]).await.status(), 503);
     service.open();
@@ -178,5 +179,5 @@ async fn what_runs_beyond_the_drain_limit_is_named_and_does_not_keep_the_process
     service.shows("in_flight", "digest", 1).await;
     service.signal("-TERM");
     assert_eq!(service.ended().await.code(), Some(1));
-    service.logged("not drained bulkhead=digest in_flight=1").await;
+    service.logged("not drained, digest: 1 running, tenants: 1 running").await;
 }

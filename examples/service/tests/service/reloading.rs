@@ -3,7 +3,12 @@
 use crate::MINUTE;
 use crate::harness::{Section, Service, Settings, rejected, roomy, slots, toml};
 
-const CHANGED: &str = "the limits have changed cause=\"the file has changed\" change=";
+/// What the log has of a change; the path of the file is in between.
+pub fn changed(cause: &str, change: &str) -> String {
+    format!("the settings have changed cause=\"{cause}\"…change=\"{change}")
+}
+
+const FILE: &str = "the file has changed";
 
 #[tokio::test]
 async fn a_file_that_has_changed_changes_limits_while_calls_run() {
@@ -15,8 +20,8 @@ async fn a_file_that_has_changed_changes_limits_while_calls_run() {
 
     service.write(&Settings { orders: slots(3), tenants: slots(2), grace_ms: 1, ..before });
     service.logged("what is not a limit changes at the next restart").await;
-    service.logged(&format!("{CHANGED}orders: parallelism 1 -> 3")).await;
-    service.logged(&format!("{CHANGED}tenants: parallelism 1 -> 2")).await;
+    service.logged(&changed(FILE, "orders: parallelism 1 -> 3")).await;
+    service.logged(&changed(FILE, "tenants: parallelism 1 -> 2")).await;
     let second = service.spawn("/orders/held", &[("x-tenant", "ann")]);
     service.shows("in_flight", "orders", 2).await;
     assert_eq!(service.get("/orders/1", &[("x-tenant", "bob")]).await.status(), 200);
@@ -31,10 +36,10 @@ async fn on_sighup_the_file_is_applied_immediately() {
     let service = Service::start(roomy()).await;
     service.write(&Settings { digest: slots(7), ..roomy() });
     service.signal("-HUP");
-    service.logged("the limits have changed cause=\"SIGHUP\" change=digest: parallelism 100 -> 7").await;
+    service.logged(&changed("SIGHUP", "digest: parallelism 100 -> 7")).await;
     service.shows("capacity", "digest", 7).await;
     service.signal("-HUP");
-    service.logged("the limits are the same cause=\"SIGHUP\"").await;
+    service.logged("the settings change nothing cause=\"SIGHUP\"").await;
 }
 
 #[tokio::test]
@@ -45,8 +50,7 @@ async fn a_file_that_is_refused_changes_nothing_and_each_reason_is_logged() {
         service.write_text(&text);
         service.signal("-HUP");
         for reason in reasons {
-            let logged = format!("the new configuration is refused cause=\"SIGHUP\" reason=\"{reason}");
-            service.logged(&logged).await;
+            service.logged(&format!("the settings are refused cause=\"SIGHUP\"…reasons=\"…{reason}")).await;
         }
     };
     let range = "must be from 1 to 2147483647, got 0";
@@ -59,14 +63,22 @@ async fn a_file_that_is_refused_changes_nothing_and_each_reason_is_logged() {
     let reasons = [format!("limits.bulkheads.orders.parallelism {range}"), "limits.bulkheads.export.wait_limit".into()];
     refused(text(&zero), &[&*reasons[0], &*reasons[1]]).await;
     let negative = Settings { orders: slots(-1), ..after };
-    let reason = "line 6: limits.bulkheads.orders.parallelism: invalid value: integer `-1`, expected a whole number";
+    let reason = "line 7: limits.bulkheads.orders.parallelism: invalid value: integer `-1`, expected a whole number";
     refused(text(&negative), &[reason]).await;
     let unknown = text(&after).replace("waiting_room", "room");
-    refused(unknown, &["line 10: limits.bulkheads.digest.room: unknown field `room`"]).await;
+    refused(unknown, &["line 11: limits.bulkheads.digest.room: unknown field `room`"]).await;
     let gone =
         text(&after).replace("bulkheads.export", "bulkheads.exports").replace("partitions.tenants", "partitions.x");
     let needed = |section| format!("limits.{section} must be there");
-    refused(gone, &[&needed("bulkheads.export"), &needed("partitions.tenants")]).await;
+    refused(
+        gone,
+        &[
+            &needed("bulkheads.export"),
+            "(is it limits.bulkheads.exports, which is not required?)",
+            &needed("partitions.tenants"),
+        ],
+    )
+    .await;
     let fixed = Settings { max_tenants: 5, ..after };
     refused(text(&fixed), &["limits.partitions.tenants.max_partitions must stay 100"]).await;
 

@@ -8,6 +8,7 @@ use tokio::time::interval;
 
 use crate::MINUTE;
 use crate::harness::{Section, Service, Settings, rejected, roomy, slots, toml};
+use crate::reloading::changed;
 
 const ANN: &[(&str, &str)] = &[("x-tenant", "ann")];
 const BOB: &[(&str, &str)] = &[("x-tenant", "bob")];
@@ -148,14 +149,14 @@ async fn reload(service: &Service, prometheus: &Prometheus, settings: &Settings)
     is(prometheus, capacity, 2.0);
     service.write(&Settings { orders: slots(5), ..*settings });
     is(prometheus, capacity, 5.0);
-    service.logged("cause=\"the file has changed\" change=orders: parallelism 2 -> 5").await;
+    service.logged(&changed("the file has changed", "orders: parallelism 2 -> 5")).await;
     service.write(&Settings { orders: slots(7), ..*settings });
     service.signal("-HUP");
     is(prometheus, capacity, 7.0);
-    service.logged("cause=\"SIGHUP\" change=orders: parallelism 5 -> 7").await;
+    service.logged(&changed("SIGHUP", "orders: parallelism 5 -> 7")).await;
     service.write_text(&toml(settings, "").replace("orders]", "orders"));
     service.signal("-HUP");
-    service.logged("the new configuration is refused").await;
+    service.logged("the settings are refused").await;
     let scrapes = prometheus.query(&format!("sum_over_time(up{WINDOW})"))[0].value;
     prometheus.wait_for(&format!("sum_over_time(up{WINDOW}) >= {}", scrapes + 2.0), |samples| !samples.is_empty());
     is(prometheus, capacity, 7.0);
@@ -166,7 +167,7 @@ async fn reload(service: &Service, prometheus: &Prometheus, settings: &Settings)
 async fn drain(service: &mut Service, prometheus: &Prometheus) {
     let unread = service.get("/export/1000000", BOB).await;
     service.signal("-TERM");
-    service.logged("draining").await;
+    service.logged("closed").await;
     for _ in 0..2 {
         rejected(service.get("/orders/1", ANN).await, "tenants", "closed", 503).await;
     }

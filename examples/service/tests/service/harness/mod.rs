@@ -39,6 +39,7 @@ pub struct Settings {
     pub digest: Section,
     pub export: Section,
     pub tenants: Section,
+    pub notice_ms: u64,
     pub drain_limit_ms: u64,
     pub grace_ms: u64,
     pub max_tenants: usize,
@@ -57,6 +58,7 @@ pub fn roomy() -> Settings {
         digest: roomy,
         export: roomy,
         tenants: roomy,
+        notice_ms: 0,
         drain_limit_ms: 60_000,
         grace_ms: 60_000,
         max_tenants: 100,
@@ -126,10 +128,15 @@ impl Service {
         service
     }
 
-    /// Waits until the log has a line with this text, and returns the line.
+    /// Waits until the log has a line with this text, and returns the line. An ellipsis stands for
+    /// anything.
     pub async fn logged(&self, text: &str) -> String {
+        let has = |line: &String| {
+            let mut rest = &**line;
+            text.split('…').all(|part| rest.split_once(part).inspect(|(_, after)| rest = after).is_some())
+        };
         let find = async || loop {
-            if let Some(line) = self.log.lock().unwrap().iter().find(|line| line.contains(text)) {
+            if let Some(line) = self.log.lock().unwrap().iter().find(|line| has(line)) {
                 return line.clone();
             }
             sleep(Duration::from_millis(5)).await;
@@ -251,7 +258,7 @@ async fn start_upstream() -> (String, watch::Sender<bool>) {
 
 /// The text of the settings.
 pub fn toml(settings: &Settings, upstream: &str) -> String {
-    let Settings { orders, digest, export, tenants, drain_limit_ms, grace_ms, max_tenants } = settings;
+    let Settings { orders, digest, export, tenants, notice_ms, drain_limit_ms, grace_ms, max_tenants } = settings;
     let section = |(name, section): (&str, &Section)| {
         let Section { parallelism, waiting_room, wait_limit } = section;
         let limit = wait_limit.map_or(String::new(), |limit| format!("wait_limit = \"{limit}\"\n"));
@@ -260,7 +267,7 @@ pub fn toml(settings: &Settings, upstream: &str) -> String {
     let bulkheads = [("orders", orders), ("digest", digest), ("export", export)];
     let sections = bulkheads.map(|(label, limits)| section((&format!("bulkheads.{label}"), limits)));
     format!(
-        "listen = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\ndrain_limit_ms = {drain_limit_ms}\n\
+        "listen = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\nnotice_ms = {notice_ms}\ndrain_limit_ms = {drain_limit_ms}\n\
          grace_ms = {grace_ms}\n{}{}max_partitions = {max_tenants}\n",
         sections.concat(),
         section(("partitions.tenants", tenants)),
