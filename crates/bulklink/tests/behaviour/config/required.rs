@@ -25,14 +25,16 @@ fn sections_that_the_program_needs_are_required_by_label() {
 #[test]
 fn beside_a_missing_section_stands_the_one_that_may_be_a_misspelling_of_it() {
     let mut config = Config::default();
-    for label in ["serach", "search-2", "Orders", "digest"] {
+    for label in ["serach", "search-2", "Orders", "digest", "expor"] {
         config.bulkheads.entry(label.into()).or_default().parallelism = Some(1);
     }
-    let tenants = config.partitions.entry("tenants".into()).or_default();
-    (tenants.parallelism, tenants.max_partitions) = (Some(1), Some(1));
+    for label in ["tenants", "exprt"] {
+        let set = config.partitions.entry(label.into()).or_default();
+        (set.parallelism, set.max_partitions) = (Some(1), Some(1));
+    }
     let maybe = |missing: &str, there: &str| format!("{missing} must be there (is it {there}, which is not required?)");
     assert_eq!(
-        problems(&config, &["search", "orders", "tenants", "digests", "cart"], &["digest"]),
+        problems(&config, &["search", "orders", "tenants", "digests", "cart"], &["digest", "export"]),
         [
             maybe("bulkheads.search", "bulkheads.serach"),
             maybe("bulkheads.orders", "bulkheads.Orders"),
@@ -40,6 +42,8 @@ fn beside_a_missing_section_stands_the_one_that_may_be_a_misspelling_of_it() {
             maybe("bulkheads.digests", "bulkheads.digest"),
             "bulkheads.cart must be there".into(),
             maybe("partitions.digest", "bulkheads.digest"),
+            // Rather one of the same table.
+            maybe("partitions.export", "partitions.exprt"),
         ]
     );
     // A section that is required itself is no misspelling.
