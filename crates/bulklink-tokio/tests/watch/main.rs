@@ -226,7 +226,8 @@ async fn a_file_behind_links_that_are_replaced_is_followed() {
 async fn a_watch_that_is_dropped_applies_nothing_more() {
     let (path, texts) = (folder("dropped").join("a.txt"), Texts::default());
     fs::write(&path, "one.").unwrap();
-    let watch = texts.watch(&path).await;
+    let watching = tokio::spawn(config::watch(path.clone(), texts.apply()));
+    let watch = watching.await.unwrap().unwrap();
     assert!(format!("{watch:?}").contains("applied: 1"), "{watch:?}");
     drop(watch);
     replace(&path, "two.");

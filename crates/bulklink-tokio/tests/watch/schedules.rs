@@ -80,7 +80,7 @@ fn applied(reads: &[Option<String>]) -> (Vec<String>, u64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(150) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(80) })]
 
     #[test]
     fn what_is_applied_last_is_the_last_valid_text_that_was_complete(steps in prop::collection::vec(step(), 0..40)) {
