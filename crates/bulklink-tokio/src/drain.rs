@@ -31,8 +31,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// 3. The server stops accepting connections, and ends when those that it has are done, within the
 ///    same limit.
 ///
-/// A **second signal** ends the notice early, and one after that the wait for operations and for
-/// the server. So one that was sent twice, as by a terminal and a parent process, cuts no call.
+/// **Each signal more** ends a step early: the notice, if there is one, and then the wait for
+/// operations and the server. So with a notice, a signal that was sent twice, as by a terminal and
+/// a parent process, cuts no call.
 ///
 /// With the feature `tracing`, each step is an event of the level `INFO`, and what is cut of the
 /// level `WARN`.
@@ -235,8 +236,9 @@ impl Steps {
         // A limit beyond the end of time is none.
         let now = Instant::now();
         let deadline = now.checked_add(self.limit).unwrap_or_else(|| now + Duration::from_secs(1 << 30));
-        trigger.cut(timeout_at(deadline, self.registry.closed())).await;
-        deadline
+        let waited = trigger.cut(timeout_at(deadline, self.registry.closed())).await;
+        // After a signal that cuts the calls, the server does not wait for them either.
+        if waited.is_some() { deadline } else { Instant::now() }
     }
 
     fn drained(&self, has_connections: bool) -> Drained {

@@ -2,6 +2,8 @@
 #![cfg(all(unix, feature = "drain", feature = "watch"))]
 
 use std::fs;
+use std::future::pending;
+use std::io;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -40,7 +42,10 @@ async fn each_signal_to_end_begins_the_drain_and_those_after_it_hurry_it() {
         let running = orders.try_slot().unwrap();
         let readiness = Readiness::new(HOUR).unwrap();
         let drain = Drain::new(&registry).readiness(&readiness).notice(HOUR).limit(HOUR).unwrap();
-        let draining = tokio::spawn(drain.run());
+        // A server with connections that stay, or none.
+        let draining = tokio::spawn(async move {
+            if first == "-TERM" { drain.serve(|_| pending::<io::Result<()>>()).await } else { Ok(drain.run().await?) }
+        });
         // Its signals are received from its first poll on.
         sleep(Duration::from_millis(50)).await;
         assert!(readiness.is_ready());
@@ -53,6 +58,7 @@ async fn each_signal_to_end_begins_the_drain_and_those_after_it_hurry_it() {
         send(third);
         let drained = timeout(PATIENCE, draining).await.unwrap().unwrap().unwrap();
         assert_eq!(drained.running(), [("orders".into(), 1)]);
+        assert_eq!(drained.has_connections(), first == "-TERM");
         drop(running);
     }
 }
