@@ -162,6 +162,7 @@ impl Trouble {
 
 impl Log {
     #[cfg(not(feature = "tracing"))]
+    #[expect(clippy::unused_self, reason = "there is no log")]
     fn write(&self, _: Option<&str>) {}
 
     /// Writes why the store cannot be used, or that it can again.
