@@ -16,6 +16,11 @@ pub(crate) struct Headers {
     pub(crate) tenant: KeyHeader,
 }
 
+/// Limits one route: each needs a bulkhead of its own.
+pub(crate) fn limit(bulkhead: &Bulkhead) -> BulkheadLayer<Request, Tokio, Respond> {
+    BulkheadLayer::new(bulkhead).respond().share_slot()
+}
+
 impl Headers {
     pub(crate) fn new() -> Result<Self, InvalidArgument> {
         Ok(Headers {
@@ -24,12 +29,8 @@ impl Headers {
         })
     }
 
-    /// Limits one route: each needs a bulkhead of its own.
-    pub(crate) fn limit(&self, bulkhead: &Bulkhead) -> BulkheadLayer<Request, Tokio, Respond> {
-        BulkheadLayer::new(bulkhead).deadline_from(&self.timeout).respond().share_slot()
-    }
-
-    /// Limits each tenant, over all routes, and cancels late requests.
+    /// Limits each tenant, over all routes, and cancels late requests. Layers inside keep the same
+    /// deadline.
     pub(crate) fn limit_each(&self, tenants: &Partitions<String>) -> BulkheadLayer<Request, Tokio, Respond> {
         let responses = Responses::new().status(StatusCode::TOO_MANY_REQUESTS);
         BulkheadLayer::keyed_by_header(tenants, &self.tenant)
@@ -48,7 +49,7 @@ impl Headers {
         let (timeouts, tenants) = (self.timeout.invalid(), self.tenant.invalid());
         let _ = writeln!(
             text,
-            "# HELP {name} Invalid values of headers, counted by each layer that reads them.\n\
+            "# HELP {name} Invalid values of headers.\n\
              # TYPE {name} counter\n\
              invalid_headers_total{{header=\"x-timeout-ms\"}} {timeouts}\n\
              invalid_headers_total{{header=\"x-tenant\"}} {tenants}"

@@ -8,20 +8,21 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::handler::Handler;
-use axum::http::StatusCode;
+use axum::middleware::map_response;
+use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
 use bulklink_metrics::{Exporter, metrics_route};
 use bulklink_tokio::{Readiness, Registry};
 use bulklink_tower::http::HeldSlot;
-use bulklink_tower::{page, readiness_route};
+use bulklink_tower::{Deadline, Failure, page, readiness_route};
 use futures_util::stream::{self, StreamExt};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tracing::error;
 
 use crate::admission::Admission;
-use crate::layers::Headers;
+use crate::layers::{Headers, limit};
 
 #[derive(Debug)]
 pub(crate) struct App {
@@ -37,12 +38,13 @@ pub(crate) struct App {
 pub(crate) fn router(app: App) -> Router {
     let (admission, headers) = (&app.admission, &app.headers);
     Router::new()
-        .route("/orders/{id}", get(order.layer(headers.limit(&admission.orders))))
-        .route("/digest/{rounds}", get(digest.layer(headers.limit(&admission.digest))))
-        .route("/export/{chunks}", get(export.layer(headers.limit(&admission.export))))
+        .route("/orders/{id}", get(order.layer(limit(&admission.orders))))
+        .route("/digest/{rounds}", get(digest.layer(limit(&admission.digest))))
+        .route("/export/{chunks}", get(export.layer(limit(&admission.export))))
         // Outside of the routes' bulkheads, so that a tenant that has used up its share does not
         // wait in their slots.
         .layer(headers.limit_each(&admission.tenants))
+        .layer(map_response(log_failure))
         // Below, so that nothing limits them.
         .route("/metrics", metrics_route(&app.exporter))
         .route("/health", get(health))
@@ -51,26 +53,36 @@ pub(crate) fn router(app: App) -> Router {
         .with_state(Arc::new(app))
 }
 
-/// An order of the upstream.
-async fn order(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Bytes, StatusCode> {
-    let answer =
-        async { app.client.get(format!("{}/{id}", app.upstream)).send().await?.error_for_status()?.bytes().await };
-    answer.await.map_err(|error| {
-        error!(%error, "the upstream failed");
-        StatusCode::BAD_GATEWAY
-    })
+/// An order of the upstream, which has as long as the client still waits. A failure of the upstream
+/// is 502 or 504, and is logged by the layer outside.
+async fn order(
+    State(app): State<Arc<App>>,
+    Path(id): Path<String>,
+    deadline: Option<Deadline>,
+) -> Result<Bytes, Failure> {
+    let mut request = app.client.get(format!("{}/{id}", app.upstream));
+    if let Some(deadline) = deadline {
+        request = request.timeout(deadline.left());
+    }
+    Ok(request.send().await?.error_for_status()?.bytes().await?)
 }
 
 /// Work for the processor. A thread cannot be stopped, so it holds the slots, too: a caller that
 /// goes away, or is late, does not free them earlier.
-async fn digest(Path(rounds): Path<u64>, Extension(held): Extension<HeldSlot>) -> Result<String, StatusCode> {
+async fn digest(Path(rounds): Path<u64>, Extension(held): Extension<HeldSlot>) -> Result<String, Failure> {
     let work = spawn_blocking(move || {
         let _held = held;
         let mix = |digest: u64, round: u64| black_box(digest.rotate_left(5) ^ round.wrapping_mul(0x9E37_79B9));
         (0..rounds).fold(7, mix)
     });
-    let digest = work.await.map_err(|_| StatusCode::INTERNAL_SERVER_ERROR)?;
-    Ok(format!("{digest:x}\n"))
+    Ok(format!("{:x}\n", work.await?))
+}
+
+async fn log_failure(response: Response) -> Response {
+    if let Some(failure) = response.extensions().get::<Failure>() {
+        error!(error = failure.error(), "failed");
+    }
+    response
 }
 
 /// A long answer, which holds its slots until it has been sent, or the client has gone.
