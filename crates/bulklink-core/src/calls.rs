@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use crate::busy::Busy;
 use crate::coarse::Coarse;
+use crate::fork::Fork;
 use crate::histogram::Tally;
 #[cfg(feature = "histogram")]
 use crate::histogram::{Histogram, SharedCounts};
@@ -72,6 +73,18 @@ pub struct Calls {
     entries: Slab<Call>,
     /// The call of each ticket, by the number of the ticket's place.
     by_ticket: Vec<Option<Place>>,
+}
+
+impl Fork for Calls {
+    fn fork(&self) -> Self {
+        Calls {
+            lengths: self.lengths.clone(),
+            found: self.found.clone(),
+            entries: self.entries.clone(),
+            by_ticket: self.by_ticket.clone(),
+            ..*self
+        }
+    }
 }
 
 impl Calls {

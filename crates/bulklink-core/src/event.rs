@@ -224,7 +224,7 @@ impl Event {
 }
 
 /// The events that were not pulled yet. None is recorded unless the gate is observed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EventLog {
     pub(crate) recorded: u64,
     pub(crate) pending: Fifo<Event>,

@@ -12,7 +12,7 @@ const KEPT: usize = 64;
 /// reversed and takes its place. A push never moves other items, except to a larger allocation, and
 /// each item is moved once. It takes less code than a ring buffer. The memory of a burst is given
 /// back with its last item.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Fifo<T> {
     incoming: Vec<T>,
     /// In reverse order: the next item is last.

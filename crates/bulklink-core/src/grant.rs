@@ -3,6 +3,7 @@
 use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::coarse::{FRACTION, pack, unpack};
+use crate::fork::Fork;
 use crate::slab::Place;
 
 /// The right to run one operation, until it is [released](crate::Gate::release). It can be neither
@@ -94,5 +95,11 @@ impl Grant {
     #[inline]
     pub const fn is_by_word(&self) -> bool {
         self.code.get() == Grant::BY_WORD.code.get()
+    }
+}
+
+impl Fork for Grant {
+    fn fork(&self) -> Self {
+        Grant { ..*self }
     }
 }

@@ -105,6 +105,7 @@ mod calls;
 mod coarse;
 mod event;
 mod fifo;
+mod fork;
 mod gate;
 mod grant;
 #[cfg(feature = "histogram")]
@@ -160,6 +161,7 @@ pub mod plumbing {
     use crate::{Calls, Histogram};
 
     pub use crate::fifo::Wakes;
+    pub use crate::fork::Fork;
     pub use crate::gate::Watch;
     #[cfg(feature = "histogram")]
     pub use crate::histogram::{CountBuckets, SharedCounts};

@@ -21,7 +21,7 @@ pub(crate) trait Linked {
 }
 
 /// The ends of a list. The items hold the links between them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct List {
     first: Option<Place>,
     last: Option<Place>,

@@ -1,7 +1,7 @@
 //! In place of the histograms, in a build without them.
 
 /// Counts nothing, and takes no memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tally;
 
 #[expect(clippy::unused_self, reason = "as with the feature")]

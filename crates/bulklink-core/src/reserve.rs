@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::fork::Fork;
 use crate::instant::nanos;
 use crate::{Grant, Instant};
 
@@ -62,7 +63,7 @@ pub enum Reserve {
 }
 
 /// The reserve of one gate.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ReserveState {
     /// In nanoseconds. If it is learnt, the highest bit is set; it is zero then until a call
     /// teaches it, and while only one has, the next bit is set.
@@ -88,6 +89,12 @@ pub(crate) struct Call {
     pub(crate) by_gate: bool,
     /// The gate's grant, once there is one.
     pub(crate) grant: Option<Grant>,
+}
+
+impl Clone for Call {
+    fn clone(&self) -> Self {
+        Call { grant: self.grant.as_ref().map(Fork::fork), ..*self }
+    }
 }
 
 impl Call {

@@ -40,13 +40,13 @@ impl Place {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Cell<T> {
     Full(T),
     Vacant { next: Option<Place> },
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
     chunks: Vec<Chunk<T>>,
     vacant: Option<Place>,

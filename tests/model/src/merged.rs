@@ -1,8 +1,8 @@
 //! An exhaustive search that merges equal states: it tries every script of inputs up to a depth,
 //! and continues from each state once.
 //!
-//! It suits machines that are values. [`search`](crate::search) suits those that are not, and is
-//! the simpler one.
+//! It suits machines that can be compared. [`search`](crate::search) suits those that can only be
+//! copied, and is the simpler one.
 
 use std::collections::HashMap;
 use std::fmt::Debug;

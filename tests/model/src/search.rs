@@ -1,4 +1,5 @@
-//! The exhaustive search: tries every script of inputs up to a depth, each in a new world.
+//! The exhaustive search: tries every script of inputs up to a depth. Scripts that begin alike
+//! share their beginning.
 
 use std::env;
 use std::fmt::Debug;
@@ -13,11 +14,14 @@ pub trait World {
 
     /// Makes the world.
     fn begin(start: &Self::Start) -> Self;
+    /// Makes a copy, from which a script goes on that begins alike.
+    #[must_use]
+    fn fork(&self) -> Self;
     /// Returns the inputs that make sense in this state.
     fn options(&self) -> Vec<Self::Input>;
     /// Returns the rarer inputs, which are tried once at the end of every script.
     fn last_options(&self) -> Vec<Self::Input>;
-    /// Gives both the input without checking the result, which an earlier script has checked.
+    /// Gives both the input without checking the result, which has been checked in another copy.
     fn replay(&mut self, input: Self::Input);
     /// Gives both the input, and compares all of the machine's state and output with the model's.
     fn check(&mut self, input: Self::Input);
@@ -78,43 +82,32 @@ struct Search {
 }
 
 impl Search {
-    /// Tries every input after `script`, and every longer script. `world` is the one after `script`
-    /// and gives the options; each input is checked in a world of its own.
+    /// Tries every input after `script`, and every longer script. `world` is the one after it.
+    /// Each input is checked in a copy of its own, because a check takes the output.
     fn explore<W: World>(&mut self, start: &W::Start, world: &W, script: &mut Vec<W::Input>, left: usize) {
         let options = if left == 0 { world.last_options() } else { world.options() };
         for input in options {
             script.push(input);
             self.inputs += 1;
-            let world = try_last::<W>(start, script);
+            try_last(start, &mut world.fork(), script);
             if left == 0 {
                 self.scripts += 1;
             } else {
-                self.explore(start, &world, script, left - 1);
+                let mut next = world.fork();
+                next.replay(input);
+                self.explore(start, &next, script, left - 1);
             }
             script.pop();
         }
     }
 }
 
-fn replay<W: World>(start: &W::Start, script: &[W::Input]) -> W {
-    let mut world = W::begin(start);
-    for &input in script {
-        world.replay(input);
-    }
-    world
-}
-
-/// Replays all but the last input, then gives the last one and checks everything after it. Returns
-/// the world that it has checked.
-fn try_last<W: World>(start: &W::Start, script: &[W::Input]) -> W {
-    let (&last, before) = script.split_last().expect("a script has an input");
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-        let mut world = replay::<W>(start, before);
-        world.check(last);
-        world
-    }));
-    outcome.unwrap_or_else(|cause| {
+/// Gives the last input of the script to the world after the others, and checks everything after
+/// it.
+fn try_last<W: World>(start: &W::Start, world: &mut W, script: &[W::Input]) {
+    let &last = script.last().expect("a script has an input");
+    panic::catch_unwind(AssertUnwindSafe(|| world.check(last))).unwrap_or_else(|cause| {
         eprintln!("in {start:?}\nafter {script:#?}");
         panic::resume_unwind(cause)
-    })
+    });
 }

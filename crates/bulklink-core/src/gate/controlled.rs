@@ -14,7 +14,7 @@ use crate::{EventFilter, EventKind, Instant, Request};
 pub(super) type Kept<W> = Option<Box<Controlled<W>>>;
 
 /// The settings and watches of controllers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Controlled<W> {
     restriction: Option<Restriction>,
     /// How long requests fetch, and the most units in use and waited for then.
@@ -28,7 +28,7 @@ pub(super) struct Controlled<W> {
     watchers: Vec<Watcher<W>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Watcher<W> {
     id: u64,
     events: EventFilter,

@@ -25,6 +25,7 @@ pub use restrict::Restriction;
 use crate::busy::Busy;
 use crate::event::EventLog;
 use crate::fifo::Fifo;
+use crate::fork::Fork;
 use crate::histogram::Tally;
 use crate::limits::Checked;
 use crate::queue::Queue;
@@ -104,6 +105,20 @@ pub enum Answer {
     /// The answer depends on the time, which was not given. The request has had no effect. Only
     /// [`enter`](Gate::enter) without the time returns it.
     NeedsNow,
+}
+
+impl<W: Clone> Fork for Gate<W> {
+    #[cfg_attr(not(feature = "restriction"), expect(clippy::clone_on_copy, reason = "nothing is controlled"))]
+    fn fork(&self) -> Self {
+        Gate {
+            controlled: self.controlled.clone(),
+            queue: self.queue.clone(),
+            waits: self.waits.clone(),
+            wakes: self.wakes.clone(),
+            events: self.events.clone(),
+            ..*self
+        }
+    }
 }
 
 impl<W> Gate<W> {

@@ -9,6 +9,7 @@ use super::Histogram;
 use super::buckets::{BUCKETS, bucket_of};
 
 /// A counter for each bucket, of 48 bits: together about 2 KB.
+#[derive(Clone)]
 struct Counts {
     low: [u32; BUCKETS],
     high: [u16; BUCKETS],
@@ -38,7 +39,7 @@ pub trait CountBuckets: fmt::Debug + Send + Sync + RefUnwindSafe {
 pub type SharedCounts = Arc<Box<dyn CountBuckets>>;
 
 /// A histogram that takes memory from the first duration on, or is shared.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Tally {
     own: Option<Box<Counts>>,
     shared: Option<SharedCounts>,

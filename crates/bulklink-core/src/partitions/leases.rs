@@ -38,6 +38,7 @@ pub struct Created<P> {
 }
 
 /// A partition with the number of its leases.
+#[derive(Clone)]
 pub(super) struct Partition<P> {
     pub(super) content: P,
     leases: u64,

@@ -69,6 +69,7 @@ pub use rejection::{Occupancy, Reason, Rejection};
 pub use snapshot::{Interval, Snapshot, Totals};
 
 use crate::InvalidArgument;
+use crate::fork::Fork;
 use crate::list::List;
 use crate::slab::Slab;
 use leases::Partition;
@@ -95,10 +96,16 @@ pub struct Partitions<P> {
     totals: Totals,
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Peaks {
     partitions: u32,
     leased: u64,
+}
+
+impl<P: Clone> Fork for Partitions<P> {
+    fn fork(&self) -> Self {
+        Partitions { kept: self.kept.clone(), idle: self.idle.clone(), ..*self }
+    }
 }
 
 impl<P> Partitions<P> {

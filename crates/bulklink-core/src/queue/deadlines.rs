@@ -12,7 +12,7 @@ use crate::Instant;
 ///
 /// With one wait limit for all requests, deadlines arrive in the order in which they end, and the
 /// list does everything in O(1).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Deadlines {
     entries: Slab<Due>,
     in_order: List,
@@ -20,7 +20,7 @@ pub(super) struct Deadlines {
 }
 
 /// The deadline of one request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Due {
     pub(super) at: Instant,
     /// The driver on which the request relies to be expired in time, if that is recorded.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::deadlines::{Due, Location};
 use super::slab::{Place, Slab};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Heap {
     places: Vec<Place>,
 }

@@ -31,7 +31,7 @@ use crate::{Instant, Rejection, list, slab};
 /// walk the line; [`uncollected_since`](Queue::uncollected_since) and
 /// [`all_uncollected`](Queue::all_uncollected) walk all nodes, and the latter sorts the nodes that
 /// it finds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Queue<W> {
     nodes: Slab<Node<W>>,
     line: List,
@@ -59,7 +59,7 @@ pub(crate) enum TicketState {
 }
 
 /// A granted ticket that was not collected when it was found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Uncollected {
     /// When the slot was handed over.
     at: Instant,

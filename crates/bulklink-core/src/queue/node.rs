@@ -4,6 +4,7 @@ use core::num::NonZeroU32;
 
 use super::list::{Linked, Links};
 use super::slab::Place;
+use crate::fork::Fork;
 use crate::{Instant, Rejection};
 
 /// A place in the queue, or the outcome that was left there.
@@ -16,6 +17,12 @@ pub struct Ticket {
     pub(super) place: Place,
     /// Distinguishes the ticket from earlier and later ones at the same place.
     pub(super) stamp: Stamp,
+}
+
+impl Fork for Ticket {
+    fn fork(&self) -> Self {
+        Ticket { ..*self }
+    }
 }
 
 impl Ticket {
@@ -44,7 +51,7 @@ impl Stamp {
 }
 
 /// A waiting request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Waiting<W> {
     pub(crate) cost: NonZeroU32,
     pub(crate) since: Instant,
@@ -58,7 +65,7 @@ pub(crate) struct Waiting<W> {
 ///
 /// It takes 48 bytes with a waker of two words, as a queue may hold a million nodes. The stamp is
 /// repeated in each variant, because it fills a gap there.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Node<W> {
     Waiting(Stamp, Waiting<W>),
     Granted(Stamp, Granted),

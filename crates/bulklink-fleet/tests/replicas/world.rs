@@ -126,6 +126,10 @@ impl search::World for World {
         world
     }
 
+    fn fork(&self) -> Self {
+        self.clone()
+    }
+
     fn options(&self) -> Vec<Input> {
         let each = |at| [Call(at), Fail(at), Send(at), Arrive(at), Answered(at), Notice(at), Run(at), Cut(at)];
         let all = (0..2).flat_map(each).chain([Cancel(0), Connect(0), ForceOpen(0), ForceClosed(0), ForceOpen(1)]);

@@ -64,7 +64,7 @@ pub struct Start {
 }
 
 /// A circuit and its model.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct World {
     pub(super) start: Start,
     pub(super) circuit: Circuit,
@@ -106,6 +106,10 @@ impl search::World for World {
             }
         }
         world
+    }
+
+    fn fork(&self) -> Self {
+        self.clone()
     }
 
     fn options(&self) -> Vec<Input> {

@@ -77,7 +77,7 @@ pub struct Limited {
     pub wait_limit: Option<Time>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 pub struct Model {
     pub limits: Limited,

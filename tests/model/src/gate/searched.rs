@@ -1,7 +1,11 @@
 //! The inputs that the exhaustive search tries in a gate's world.
 
+use std::collections::BTreeMap;
+
+use bulklink_core::plumbing::Fork;
+
 use super::ask::Ask;
-use super::model::Limited;
+use super::model::{Id, Limited};
 use super::restricted::Restricted;
 use super::world::{Extra, Input, Start, World};
 use crate::search;
@@ -14,6 +18,19 @@ impl search::World for World {
         let mut world = World::new(start);
         forget_outputs(&mut world);
         world
+    }
+
+    fn fork(&self) -> Self {
+        World {
+            gate: self.gate.fork(),
+            model: self.model.clone(),
+            calls: self.calls.as_ref().map(Fork::fork),
+            tickets: forked(&self.tickets),
+            grants: forked(&self.grants),
+            asked: self.asked.clone(),
+            late: self.late.clone(),
+            ..*self
+        }
     }
 
     /// Returns every kind of request, every input for a ticket or a grant, and the passing of time.
@@ -144,6 +161,12 @@ impl World {
 /// A restriction for which no call waits by itself.
 fn held(units: usize, alone: usize) -> Restricted {
     Restricted { units, alone, fetch: None }
+}
+
+fn forked<T: Fork>(all: &BTreeMap<Id, T>) -> BTreeMap<Id, T> {
+    let mut copy = BTreeMap::new();
+    copy.extend(all.iter().map(|(&id, one)| (id, one.fork())));
+    copy
 }
 
 /// Drops the outputs that have not been polled.

@@ -122,7 +122,7 @@ pub struct World {
     pub(super) grants: BTreeMap<Id, Grant>,
     pub(super) extra: Extra,
     /// The waiting room with which the gate was made.
-    first_room: u32,
+    pub(super) first_room: u32,
     /// The units that each waiting call has asked for.
     pub(super) asked: BTreeMap<Id, usize>,
     /// The calls that were still waiting when their deadline came.

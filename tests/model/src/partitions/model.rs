@@ -22,7 +22,7 @@ pub enum Past {
     ClosedRejected,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     pub max_partitions: usize,
     pub idle_timeout: Option<Time>,

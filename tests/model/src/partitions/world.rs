@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bulklink_core::Instant;
 use bulklink_core::partitions::{Created, Id, Limits, Partitions, Rejection, Snapshot};
+use bulklink_core::plumbing::Fork;
 
 use super::model::{Call, Key, Model, Past, Time};
 use crate::search;
@@ -77,6 +78,16 @@ impl search::World for World {
             world.apply(input);
         }
         world
+    }
+
+    fn fork(&self) -> Self {
+        World {
+            partitions: self.partitions.fork(),
+            model: self.model.clone(),
+            leases: self.leases.clone(),
+            ids: self.ids.clone(),
+            ..*self
+        }
     }
 
     fn options(&self) -> Vec<Input> {
