@@ -23,15 +23,23 @@ pub const NAME_WITH_LIMIT: &str = "semaphore, timeout, counters, histogram";
 /// A semaphore that is counted and measured.
 #[derive(Debug)]
 pub struct HandMade {
-    semaphore: Semaphore,
+    /// The permits.
+    pub semaphore: Semaphore,
     wait_limit: Option<Duration>,
-    waiting: AtomicU64,
-    admitted: AtomicU64,
-    rejected: AtomicU64,
-    expired: AtomicU64,
-    in_flight: AtomicU64,
-    peak: AtomicU64,
-    waits: Mutex<Histogram<u64>>,
+    /// Calls that wait.
+    pub waiting: AtomicU64,
+    /// Calls that were admitted.
+    pub admitted: AtomicU64,
+    /// Calls that found no place in the queue.
+    pub rejected: AtomicU64,
+    /// Calls that waited up to the limit.
+    pub expired: AtomicU64,
+    /// Calls that run.
+    pub in_flight: AtomicU64,
+    /// The most calls that have run together.
+    pub peak: AtomicU64,
+    /// The waits that ended in admission, in nanoseconds.
+    pub waits: Mutex<Histogram<u64>>,
 }
 
 /// Why a call is not admitted.
@@ -121,46 +129,5 @@ impl Drop for Permit<'_> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::pin::pin;
-
-    use super::*;
-    use crate::peers::tokio_runtime;
-    use crate::work::{now, poll};
-
-    fn counters(hand_made: &HandMade) -> [u64; 7] {
-        let HandMade { waiting, admitted, rejected, expired, in_flight, peak, waits, .. } = hand_made;
-        let counters = [waiting, admitted, rejected, expired, in_flight, peak].map(|counter| counter.load(Relaxed));
-        let [waiting, admitted, rejected, expired, in_flight, peak] = counters;
-        [waiting, admitted, rejected, expired, in_flight, peak, waits.lock().unwrap().len()]
-    }
-
-    #[test]
-    fn calls_that_end_in_any_way_are_counted_once() {
-        let hand_made = HandMade::new(1, None);
-        let held = now(|| hand_made.acquire()).unwrap();
-        {
-            let mut cancelled = pin!(hand_made.acquire());
-            assert!(poll(cancelled.as_mut()).is_pending());
-            assert_eq!(counters(&hand_made), [1, 1, 0, 0, 1, 1, 1]);
-        }
-        drop(held);
-        assert_eq!(counters(&hand_made), [0, 1, 0, 0, 0, 1, 1]);
-        hand_made.semaphore.close();
-        assert_eq!(now(|| hand_made.acquire()).unwrap_err(), Refusal::Closed);
-        hand_made.waiting.store(ROOM as u64, Relaxed);
-        assert_eq!(now(|| hand_made.acquire()).unwrap_err(), Refusal::Full);
-        assert_eq!(counters(&hand_made), [ROOM as u64, 1, 1, 0, 0, 1, 1]);
-    }
-
-    #[test]
-    fn a_wait_with_a_limit_expires() {
-        let hand_made = HandMade::new(0, Some(Duration::from_millis(1)));
-        assert_eq!(tokio_runtime().block_on(hand_made.acquire()).unwrap_err(), Refusal::Expired);
-        assert_eq!(counters(&hand_made), [0, 0, 0, 1, 0, 0, 0]);
     }
 }

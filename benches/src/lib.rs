@@ -7,7 +7,6 @@
 //! measures goodput.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::float_cmp, reason = "the tests use numbers that floats represent exactly"))]
 
 pub mod goal;
 pub mod goals;

@@ -178,27 +178,3 @@ where
         });
     });
 }
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use super::*;
-
-    #[test]
-    fn the_queue_was_as_long_before_queueing_is_measured() {
-        let made = Cell::new(0);
-        let mut before = Vec::new();
-        let mut meter = |work: &mut dyn FnMut()| {
-            for _ in 0..2 {
-                before.push(made.get());
-                work();
-            }
-        };
-        enqueue(5, &mut meter, || {
-            made.set(made.get() + 1);
-            std::future::pending::<()>()
-        });
-        assert_eq!((before, made.get()), (vec![10, 15], 20));
-    }
-}

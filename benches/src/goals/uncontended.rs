@@ -32,7 +32,7 @@ pub(crate) fn goal() -> Goal {
 const WHAT: &str = "slot + drop";
 
 /// The name of a scene of two locked instructions.
-pub(crate) const FLOOR: &str = "uncontended/two locked instructions";
+pub const FLOOR: &str = "uncontended/two locked instructions";
 
 /// The pair with two locked instructions as its peer, which is timed with every goal.
 pub(crate) fn locked() -> (Scene, Scene) {

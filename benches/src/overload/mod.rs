@@ -112,17 +112,3 @@ fn serve(server: &Runtime, protection: Protection, upstream: &Arc<Upstream>) -> 
     server.spawn(async move { axum::serve(listener, front).await });
     Ok(address)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_protection_answers_a_light_load() {
-        let effort = Effort { warm_up: Duration::ZERO, measured: Duration::from_millis(300) };
-        for protection in Protection::ALL {
-            let figures = measure(protection, 0.25, effort).unwrap();
-            assert!(figures.in_time > 0.0 && figures.p99.is_some(), "{}: {figures:?}", protection.name());
-        }
-    }
-}

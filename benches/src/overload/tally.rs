@@ -69,50 +69,12 @@ fn latency(call: &Sent, window: Window) -> Option<Duration> {
 }
 
 /// Returns the smallest of the sorted values that so many percent do not exceed.
-fn percentile(sorted: &[Duration], percent: usize) -> Option<Duration> {
+#[must_use]
+pub fn percentile(sorted: &[Duration], percent: usize) -> Option<Duration> {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.checked_sub(1)?).copied()
 }
 
 fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { float(part as u128) / float(whole as u128) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_happens_in_the_window_counts() {
-        let start = Instant::now();
-        let at = |millis| start + Duration::from_millis(millis);
-        let sent = |due, fate| Sent { due: at(due), fate };
-        let sent = [
-            sent(900, Fate::Answered(at(990))),
-            sent(950, Fate::Answered(at(1_010))),
-            sent(1_100, Fate::Answered(at(1_140))),
-            sent(1_200, Fate::Rejected),
-            sent(1_300, Fate::GivenUp),
-            sent(2_900, Fate::GivenUp),
-        ];
-        let begun = [(0, 950), (1, 1_000), (2, 1_100), (4, 1_310), (5, 3_100)];
-        let begun = begun.map(|(call, time)| Begun { call, at: at(time) });
-        let expected = Figures {
-            in_time: 1.0,
-            p50: Some(Duration::from_millis(40)),
-            p99: Some(Duration::from_millis(60)),
-            rejected: 0.25,
-            given_up: 0.5,
-            wasted: 1.0 / 3.0,
-        };
-        assert_eq!(figures(&sent, &begun, Window { begin: at(1_000), end: at(3_000) }), expected);
-    }
-
-    #[test]
-    fn percentiles_are_values_that_were_measured() {
-        let millis = |number| Duration::from_millis(number);
-        let hundred: Vec<_> = (1..=100).map(millis).collect();
-        assert_eq!((percentile(&hundred, 50), percentile(&hundred, 99)), (Some(millis(50)), Some(millis(99))));
-        assert_eq!((percentile(&hundred[..1], 99), percentile(&[], 99)), (Some(millis(1)), None));
-    }
 }

@@ -1,0 +1,21 @@
+//! The tests of the library. They are no unit tests, so that the scenes are compiled once: as they
+//! are measured.
+
+#![allow(clippy::float_cmp, reason = "the tests use numbers that floats represent exactly")]
+
+mod document;
+mod goals;
+mod hand_made;
+mod instructions;
+mod json;
+mod load;
+mod overload;
+mod readings;
+mod series;
+mod summary;
+mod table;
+mod tally;
+mod time;
+mod upstream;
+mod verdict;
+mod work;
