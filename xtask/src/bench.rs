@@ -49,6 +49,9 @@ pub(crate) struct Options {
 
 pub(crate) const PACKAGE: &str = "bulklink-benches";
 
+/// The package as the gate builds it, and the proofs, so that it is built once.
+pub(crate) const GATED: [&str; 5] = ["-p", PACKAGE, "--no-default-features", "--features", "instructions"];
+
 /// The most runs that a goal is judged over. A goal that needs more is marked in its rows.
 const RUNS: usize = 5;
 

@@ -34,10 +34,7 @@ fn prove() -> Result<()> {
         Suite::of_cargo("lock-only", lock_only),
         Suite::of_cargo("default-features", cargo(&FRONT)),
         // As the gate builds them, so that it need not build peers and scenes again.
-        Suite::of_cargo(
-            "benches",
-            cargo(&["test", "--profile", "bench", "--features", "instructions", "-p", bench::PACKAGE]),
-        ),
+        Suite::of_cargo("benches", cargo(&[&["test", "--profile", "bench"], &bench::GATED[..]].concat())),
     ];
     suites::side_by_side(scenes()?.into_iter().chain(longer).chain(others).collect())
 }

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, ensure};
 
-use super::PACKAGE;
+use super::GATED;
 use crate::run::{ask, cargo, run};
 use crate::toolchain::programs;
 use crate::{cfg, workspace};
@@ -21,12 +21,12 @@ const WITHOUT: &str = "bulklink_no_statistics";
 const IN_BOTH: [&str; 2] = ["*::scenes_0", "*::scenes_1"];
 
 /// The program under callgrind.
-const BENCH: [&str; 7] = ["bench", "-p", PACKAGE, "--bench", "instructions", "--features", "instructions"];
+const BENCH: [&str; 3] = ["bench", "--bench", "instructions"];
 
 /// Builds it, and with it the package's other programs, for which the scenes are not compiled
 /// again.
 pub(super) fn build() -> Result<()> {
-    run(cargo(&BENCH).arg("--no-run"))
+    run(cargo(&BENCH).args(GATED).arg("--no-run"))
 }
 
 pub(super) fn usual(readings: &Path) -> Result<()> {
@@ -50,7 +50,7 @@ fn count(cargo: &mut Command, home: &Path, scenes: &str) -> Result<()> {
     let id = ask(&mut crate::run::cargo(&["pkgid", "gungraun"])).context("cargo does not know gungraun")?;
     let version = id.trim().rsplit(['@', '#']).next().unwrap_or_default();
     let runner = programs::from_registry("gungraun-runner", version)?;
-    cargo.args(BENCH).args(["--", scenes, "--save-summary=json", "--home"]);
+    cargo.args(BENCH).args(GATED).args(["--", scenes, "--save-summary=json", "--home"]);
     cargo.arg(home).arg(format!("--parallel={}", available_parallelism().map_or(1, usize::from)));
     // The report reads the summaries, which hold all that is printed.
     run(cargo.env("GUNGRAUN_RUNNER", runner).stdout(Stdio::null()))
