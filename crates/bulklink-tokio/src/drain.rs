@@ -44,7 +44,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// that is returned, and [`serve`](Drain::serve) drops the server. Its connections are tasks of the
 /// runtime, and end with that when `main` returns. But a runtime that is dropped, as by
 /// `#[tokio::main]`, waits for closures on its blocking threads: with such operations, end it by
-/// [`Runtime::shutdown_background`](tokio::runtime::Runtime::shutdown_background), or the process
+/// [`Runtime::shutdown_background`](https://docs.rs/tokio/1/tokio/runtime/struct.Runtime.html#method.shutdown_background), or the process
 /// by [`std::process::exit`].
 ///
 /// # Examples
