@@ -11,6 +11,7 @@ use core::task::Waker;
 
 use crate::gate::shared::Shared;
 use crate::identity::Identity;
+use crate::partitions::ShownKey;
 use crate::reconfigure::unused_wait_limit;
 use crate::{Bulkhead, Clock, label};
 
@@ -322,7 +323,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     /// error names the bulkhead, the field and the value.
     pub fn build(self) -> Result<Bulkhead<R>, InvalidArgument> {
         let identity = Arc::new(self.check("bulkhead")?);
-        Ok(Bulkhead::new(self.make(&identity, |_, _| ()), self.runtime))
+        Ok(Bulkhead::new(self.make(&identity, None, |_, _| ()), self.runtime))
     }
 
     /// Makes a bulkhead that is not in use yet. The configuration must have been checked. `prepare`
@@ -330,12 +331,13 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     pub(crate) fn make(
         &self,
         identity: &Arc<Identity>,
+        key: Option<Box<ShownKey>>,
         prepare: impl FnOnce(&mut Gate<Waker>, Option<&mut Calls>),
     ) -> Arc<Shared> {
         let runtime = Arc::new(self.runtime.clone());
         let (mut gate, mut calls) = (self.gate(), self.calls());
         prepare(&mut gate, calls.as_deref_mut());
-        Shared::new(gate, Arc::clone(identity), self.capacity_is(), runtime, calls)
+        Shared::new(gate, Arc::clone(identity), self.capacity_is(), runtime, calls, key)
     }
 
     pub(crate) fn measures_holds(&self) -> bool {

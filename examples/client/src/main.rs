@@ -76,7 +76,9 @@ async fn start(name: &str, time: Duration, limit: Option<Bulkhead>) -> Result<Ur
 
 /// Calls the upstreams in turn, one call each 5 ms, and returns the results.
 async fn run(urls: &[Url], limit: usize) -> Result<Vec<Tally>, Error> {
-    let hosts: Partitions<String> = Partitions::builder("hosts").parallelism(limit).max_partitions(1000).build()?;
+    let hosts = Partitions::builder("hosts").parallelism(limit).max_partitions(1000);
+    // Operators may see which host is full: a name of a host is no secret.
+    let hosts: Partitions<String> = hosts.show_keys(String::clone).build()?;
     let client = BulkheadLayer::keyed(&hosts, host)
         .hold_body()
         .layer(Client::builder().timeout(Duration::from_secs(2)).build()?);

@@ -240,6 +240,11 @@ pub struct PartitionsConfig {
     #[cfg_attr(feature = "serde", serde(with = "forms::reserve", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::reserve"))]
     pub reserve: Option<Reserve>,
+    /// Whether operators may see keys, as they are; they may not by default. It cannot change while
+    /// the partitions exist.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    pub show_keys: Option<bool>,
     /// The limits of single keys, by key. What such a section leaves out is as in all partitions.
     #[cfg_attr(
         feature = "serde",

@@ -39,7 +39,7 @@ impl Latch {
     pub(crate) fn new(label: Arc<str>, clock: Arc<dyn DynClock>) -> Self {
         let gate = Gate::new(Limits::new(1)).expect("valid limits");
         let identity = Arc::new(Identity::new(label, gate.occupancy(), Options::default()));
-        Latch(Shared::new(gate, identity, CapacityIs::Capacity, clock, None))
+        Latch(Shared::new(gate, identity, CapacityIs::Capacity, clock, None, None))
     }
 
     /// Takes the only bolt: a slot that keeps the latch shut until it is dropped, even if

@@ -27,6 +27,7 @@ use crate::gate::state::GateState;
 use crate::identity::Identity;
 use crate::observe::event::Handlers;
 use crate::observe::trace;
+use crate::partitions::ShownKey;
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection};
 
@@ -61,6 +62,8 @@ pub struct Shared {
     pub(crate) has_drivers: AtomicBool,
     /// The id of the partition that has this bulkhead, as a number; zero if none has.
     partition: AtomicU32,
+    /// The key of that partition, if operators may see it.
+    key: Option<Box<ShownKey>>,
     pub(crate) runtime: Arc<dyn DynClock>,
 }
 
@@ -81,6 +84,7 @@ impl Shared {
         capacity_is: CapacityIs,
         runtime: Arc<dyn DynClock>,
         calls: Option<Box<Calls>>,
+        key: Option<Box<ShownKey>>,
     ) -> Arc<Self> {
         let wait_limit = if gate.limits().wait_limit.is_some() { hint::WAIT_LIMIT } else { 0 };
         let take_back = if calls.as_ref().is_some_and(|calls| calls.takes_back()) { hint::TAKE_BACK } else { 0 };
@@ -92,6 +96,7 @@ impl Shared {
             hints: AtomicU8::new(hints),
             has_drivers: AtomicBool::new(false),
             partition: AtomicU32::new(0),
+            key,
             state: Lock::new(GateState {
                 gate,
                 observers: Observers::default(),
@@ -132,6 +137,11 @@ impl Shared {
     /// Returns the bulkhead's name.
     pub(crate) fn label(&self) -> &Arc<str> {
         &self.identity.label
+    }
+
+    /// Returns the key of the partition that has this bulkhead, if operators may see it.
+    pub(crate) fn key(&self) -> Option<&ShownKey> {
+        self.key.as_deref()
     }
 
     pub(crate) fn options(&self) -> Options {

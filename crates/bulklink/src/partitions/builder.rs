@@ -1,5 +1,6 @@
 //! The builder of partitions.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -9,6 +10,7 @@ use bulklink_core::partitions::Limits;
 
 use super::RandomState;
 use super::inner::Inner;
+use super::keys::ShowKey;
 use super::state::LimitsFor;
 use crate::{Clock, InvalidArgument, Partitions, Reserve};
 
@@ -19,6 +21,7 @@ pub struct Builder<K, R, S = RandomState> {
     max_partitions: Option<usize>,
     idle_timeout: Option<Duration>,
     limits_for: Option<LimitsFor<K>>,
+    show_key: Option<ShowKey<K>>,
     hasher: S,
 }
 
@@ -26,7 +29,7 @@ impl<K, R: Clock> Builder<K, R> {
     pub(super) fn new(runtime: R, label: &str) -> Self {
         let each = crate::Builder::new(runtime, label);
         let hasher = RandomState::default();
-        Builder { each, max_partitions: None, idle_timeout: None, limits_for: None, hasher }
+        Builder { each, max_partitions: None, idle_timeout: None, limits_for: None, show_key: None, hasher }
     }
 }
 
@@ -60,8 +63,8 @@ impl<K, R: Clock, S> Builder<K, R, S> {
 
     /// Sets the hasher of keys. It runs outside all locks.
     pub fn hasher<T>(self, hasher: T) -> Builder<K, R, T> {
-        let Builder { each, max_partitions, idle_timeout, limits_for, .. } = self;
-        Builder { each, max_partitions, idle_timeout, limits_for, hasher }
+        let Builder { each, max_partitions, idle_timeout, limits_for, show_key, .. } = self;
+        Builder { each, max_partitions, idle_timeout, limits_for, show_key, hasher }
     }
 
     /// Sets a function that gives each key limits of its own. It gets the key and the limits of
@@ -101,6 +104,39 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// ```
     pub fn limits_for(mut self, limits: impl Fn(&K, crate::Limits) -> crate::Limits + Send + Sync + 'static) -> Self {
         self.limits_for = Some(Arc::new(limits));
+        self
+    }
+
+    /// Lets operators see the keys, as the texts that this function returns: for example, hosts
+    /// always, and tenants if their names are no secret.
+    ///
+    /// [`Handle::worst_keys`](super::Handle::worst_keys) then has an answer. So do a page and
+    /// metrics which ask it, and the event of a rejection by a partition, with the feature
+    /// `tracing`. Nothing else shows a key.
+    ///
+    /// Different keys should have different texts. Of equal ones, metrics have one. A long text is
+    /// kept whole, and cut off where it is shown.
+    ///
+    /// It is called when a partition is created, outside all locks, and the text is kept with the
+    /// partition. If it panics, that is counted as a [panic of a
+    /// handler](super::Status::handler_panics), and the key is not shown.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink::{Partitions, StdClock};
+    /// let hosts: Partitions<(String, u16), _> = Partitions::builder_on(StdClock, "hosts")
+    ///     .parallelism(16)
+    ///     .max_partitions(100)
+    ///     .show_keys(|(host, port)| format!("{host}:{port}"))
+    ///     .build()?;
+    /// let _slot = hosts.key(&("example.com".to_owned(), 443)).try_slot()?;
+    /// let worst = hosts.handle().worst_keys(10).expect("they are shown");
+    /// assert_eq!(&*worst.in_use[0].key, "example.com:443");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn show_keys(mut self, show: impl Fn(&K) -> String + Send + Sync + 'static) -> Self {
+        self.show_key = Some(Arc::new(show));
         self
     }
 
@@ -191,31 +227,32 @@ where
     /// parallelism nor capacity was; or if the label is blank or contains control or invisible
     /// characters (see [Labels](crate::Builder#labels)). The error names the field and the value.
     pub fn build(self) -> Result<Partitions<K, R, S>, InvalidArgument> {
-        let Builder { each, max_partitions, idle_timeout, limits_for, hasher } = self;
+        let Builder { each, max_partitions, idle_timeout, limits_for, show_key, hasher } = self;
         let identity = each.check("partitions")?;
         let max_partitions =
             max_partitions.ok_or_else(|| InvalidArgument::new("max_partitions", "nothing", "must be set"));
         let inner = max_partitions.and_then(|max| {
             let limits = Limits::new(max).with_idle_timeout(idle_timeout);
-            Inner::new(each, &identity, limits, limits_for, hasher)
+            Inner::new(each, &identity, limits, limits_for, show_key, hasher)
         });
         let inner = inner.map_err(|invalid| invalid.of(format_args!("partitions {}", identity.label)))?;
         Ok(Partitions { inner })
     }
 }
 
-/// A function for the limits of keys is only ever called, and a panic of it changes nothing.
+/// A function of keys is only ever called, and a panic of it changes nothing.
 impl<K, R: UnwindSafe, S: UnwindSafe> UnwindSafe for Builder<K, R, S> {}
 impl<K, R: RefUnwindSafe, S: RefUnwindSafe> RefUnwindSafe for Builder<K, R, S> {}
 
 impl<K, R: Clone, S: Clone> Clone for Builder<K, R, S> {
     fn clone(&self) -> Self {
-        let Builder { each, max_partitions, idle_timeout, limits_for, hasher } = self;
+        let Builder { each, max_partitions, idle_timeout, limits_for, show_key, hasher } = self;
         Builder {
             each: each.clone(),
             max_partitions: *max_partitions,
             idle_timeout: *idle_timeout,
             limits_for: limits_for.clone(),
+            show_key: show_key.clone(),
             hasher: hasher.clone(),
         }
     }

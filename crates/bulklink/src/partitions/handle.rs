@@ -10,7 +10,7 @@ use bulklink_core::{EventFilter, InvalidArgument, Limits};
 #[cfg(feature = "std")]
 use super::Figures;
 use super::inner::Inner;
-use super::{CapacityReport, Status, Sums};
+use super::{CapacityReport, Status, Sums, WorstKeys};
 use crate::gate::latch::Latch;
 use crate::identity::Identity;
 use crate::observe::channel::EventSource;
@@ -38,6 +38,8 @@ pub(crate) trait AnyPartitions: Send + Sync + RefUnwindSafe {
     #[cfg(feature = "std")]
     fn figures(&self, into: &mut Figures);
     fn capacity_report(&self, earlier: Option<&Sums>) -> CapacityReport;
+    fn shows_keys(&self) -> bool;
+    fn worst_keys(&self, most: usize) -> Option<WorstKeys>;
     fn reconfigure(&self, limits: &Limits) -> Result<Reconfigured, ReconfigureError>;
     fn try_reconfigure(&self, limits: &Limits) -> Result<Reconfigured, Refused>;
     fn check(&self, limits: &Limits) -> Result<(), Refused>;
@@ -79,6 +81,14 @@ where
 
     fn capacity_report(&self, earlier: Option<&Sums>) -> CapacityReport {
         CapacityReport::of(self, earlier)
+    }
+
+    fn shows_keys(&self) -> bool {
+        self.show_key.is_some()
+    }
+
+    fn worst_keys(&self, most: usize) -> Option<WorstKeys> {
+        self.worst_keys(most)
     }
 
     fn reconfigure(&self, limits: &Limits) -> Result<Reconfigured, ReconfigureError> {

@@ -10,6 +10,7 @@ use bulklink_core::{Instant, InvalidArgument, Snapshot};
 
 use super::control::Held;
 use super::histograms::SharedHistograms;
+use super::keys::{Marks, ShowKey, ShownKey};
 use super::state::{Changed, HandlersChanged, LimitsFor, Partition, PartitionsState};
 use super::{Limits, Lookup, Status, Sums};
 use crate::acquire::claim::LeaseOwner;
@@ -30,6 +31,7 @@ pub(crate) struct Inner<K, R, S> {
     pub(super) each: Builder<R>,
     pub(super) identity: Arc<Identity>,
     limits_for: Option<LimitsFor<K>>,
+    pub(super) show_key: Option<ShowKey<K>>,
     hasher: S,
     /// Whether the end of a lease needs the time, because there is an idle timeout.
     needs_now: bool,
@@ -39,6 +41,8 @@ pub(crate) struct Inner<K, R, S> {
     /// Held while all partitions are changed one after the other, so that two changes come in the
     /// same order to all. Calls do not need it.
     walk: Lock<()>,
+    /// Held while the keys of all partitions are read one after the other. Calls do not need it.
+    pub(super) marks: Lock<Marks>,
     /// Opens when all partitions are closed and the last lease has ended.
     pub(super) drained: Latch,
 }
@@ -238,9 +242,17 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
     #[cold]
     fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q) -> Result<Arc<Shared>, Rejection> {
         let controllers = self.state.with(|state| state.controllers.clone());
-        let shared = self.each.make(&self.identity, |gate, calls| self.histograms.share(gate, calls));
+        let new_key = key.to_key();
+        let shown = self.show_key.as_ref().and_then(|show| {
+            let shown = ShownKey::new(show, &new_key);
+            if shown.is_none() {
+                self.identity.count_handler_panic();
+            }
+            shown
+        });
+        let shared = self.each.make(&self.identity, shown, |gate, calls| self.histograms.share(gate, calls));
         let held = controllers.as_deref().map(|controllers| Held::new(controllers, key.to_key(), &shared));
-        let mut spare = Some(Partition { hash, key: key.to_key(), shared });
+        let mut spare = Some(Partition { hash, key: new_key, shared });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| {
             if let Some(id) = state.find(hash, key) {
@@ -316,6 +328,7 @@ where
         identity: &Identity,
         limits: Limits,
         limits_for: Option<LimitsFor<K>>,
+        show_key: Option<ShowKey<K>>,
         hasher: S,
     ) -> Result<Arc<Self>, InvalidArgument> {
         let drained = Latch::new(Arc::clone(&identity.label), Arc::new(each.runtime.clone()));
@@ -328,11 +341,13 @@ where
                 each,
                 identity,
                 limits_for,
+                show_key,
                 hasher,
                 needs_now,
                 histograms,
                 state: Lock::new(state),
                 walk: Lock::new(()),
+                marks: Lock::new(Marks::default()),
                 drained,
             }
         }))

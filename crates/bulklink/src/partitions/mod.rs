@@ -11,6 +11,7 @@ mod hasher;
 mod histograms;
 mod inner;
 mod key;
+mod keys;
 mod reconfigure;
 mod report;
 mod state;
@@ -30,6 +31,8 @@ pub use figures::Figures;
 pub use handle::Handle;
 pub use hasher::RandomState;
 pub use key::Lookup;
+pub(crate) use keys::ShownKey;
+pub use keys::{KeyLoad, WorstKeys};
 pub use report::{CapacityReport, Finding, FindingCode};
 pub(crate) use state::LimitsFor;
 pub use status::Status;
@@ -52,7 +55,9 @@ use inner::Inner;
 /// Clones are cheap and share everything. There is no background cleanup: an idle partition is
 /// dropped when a new key needs its room, or by [`cleanup_idle`](Handle::cleanup_idle).
 ///
-/// Status, errors, events and debug output show the label, and never a key.
+/// Status, errors, events and debug output show the label, and never a key. [Worst
+/// keys](Handle::worst_keys), and what shows them, do only if the program [allows
+/// it](Builder::show_keys).
 ///
 /// ```
 /// use bulklink::StdClock;

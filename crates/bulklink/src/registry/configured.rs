@@ -89,6 +89,9 @@ impl<R: Clock + Clone + Send + Sync + 'static> ByConfig<R> {
         if let Some(timeout) = config.idle_timeout {
             builder = builder.idle_timeout(timeout);
         }
+        if config.show_keys == Some(true) {
+            builder = builder.show_keys(String::clone);
+        }
         Ok(ByConfig { partitions: builder.build()?, keys })
     }
 

@@ -187,11 +187,13 @@ fn log(shared: Option<&Shared>, rejection: &Rejection) {
     // single layers keep their answer for the next event, whichever it is.
     let is_sound = contain(|| {
         let label = shortened(rejection.label());
+        let key = shared.and_then(Shared::key).map(|key| shortened(&key.text));
         tracing::event!(
             name: "bulkhead.rejected",
             target: TARGET,
             Level::WARN,
             bulkhead = &*label,
+            key = key.as_deref(),
             reason = rejection.reason().as_str(),
             cost = rejection.cost(),
             waited_ms = millis(rejection.waited()),

@@ -201,6 +201,9 @@ impl Fixed<'_, '_> {
             self.same("max_partitions", has.max_partitions, max_partitions, |max| max.to_string());
             let idle_timeout = section.idle_timeout.or(has.idle_timeout.filter(|_| !self.is_configured));
             self.same("idle_timeout", has.idle_timeout, idle_timeout, duration);
+            let has = handle.inner.shows_keys();
+            let show_keys = section.show_keys.unwrap_or(has && !self.is_configured);
+            self.same("show_keys", has, show_keys, |is_on| is_on.to_string());
         }
     }
 

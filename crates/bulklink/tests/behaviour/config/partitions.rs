@@ -50,6 +50,19 @@ fn keys_have_limits_of_their_own_and_the_common_ones_for_the_rest() {
 }
 
 #[test]
+fn keys_are_shown_as_they_are_if_the_section_says_so() {
+    let mut world = world();
+    world.partitions_section("tenants").show_keys = Some(true);
+    world.applied();
+    let tenants = world.partitions("tenants");
+    let _running = tenants.key("ann").try_slot().expect("free");
+    let worst = tenants.handle().worst_keys(10).expect("they are shown");
+    assert_eq!(worst.in_use.iter().map(|load| &*load.key).collect::<Vec<_>>(), ["ann"]);
+    world.partitions_section("tenants").show_keys = None;
+    assert_eq!(world.refused(), "partitions.tenants.show_keys must stay true while this exists, got false");
+}
+
+#[test]
 fn limits_of_keys_change_live() {
     let mut world = world();
     set_key(&mut world, "ann", key(3));
@@ -108,15 +121,16 @@ fn what_cannot_change_is_refused() {
     world.applied();
     let tenants = world.partitions_section("tenants");
     (tenants.max_partitions, tenants.idle_timeout) = (Some(11), Some(ms(60_000)));
-    tenants.measure_waits = Some(false);
+    (tenants.measure_waits, tenants.show_keys) = (Some(false), Some(true));
     assert_eq!(
         world.refused(),
         "partitions.tenants.measure_waits must stay true while this exists, got false; \
          partitions.tenants.max_partitions must stay 10 while this exists, got 11; \
-         partitions.tenants.idle_timeout must stay unset while this exists, got 60s"
+         partitions.tenants.idle_timeout must stay unset while this exists, got 60s; \
+         partitions.tenants.show_keys must stay false while this exists, got true"
     );
     let tenants = world.partitions_section("tenants");
-    (tenants.max_partitions, tenants.measure_waits) = (None, None);
+    (tenants.max_partitions, tenants.measure_waits, tenants.show_keys) = (None, None, Some(false));
     set_key(&mut world, "ann", key(0));
     assert_eq!(
         world.refused(),

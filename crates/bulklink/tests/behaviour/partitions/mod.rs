@@ -12,6 +12,7 @@ mod limits_for;
 mod pausing;
 mod reconfiguring;
 mod seen;
+mod shown;
 mod submitting;
 mod sums;
 

@@ -174,6 +174,26 @@ fn partitions_share_one_account_and_show_no_key() {
     drop(running);
 }
 
+#[test]
+fn a_rejection_by_a_partition_whose_keys_are_shown_has_the_key() {
+    let recorder = Recorder::new();
+    let mut executor = executor();
+    let tenants = Partitions::builder_on(executor.clock(), "tenants").parallelism(1).max_partitions(1);
+    let tenants = tenants.show_keys(|key: &String| key.repeat(100)).build().expect("valid");
+    let running = tenants.key("é\n").try_slot().expect("free");
+    recorder.run(|| {
+        assert!(tenants.key("é\n").try_slot().is_err());
+        let waiting = executor.spawn(tenants.key("é\n").slot());
+        executor.run_until_idle();
+        assert!(waiting.output().expect("no room to wait").is_err());
+        assert!(tenants.key("bob").try_slot().is_err());
+    });
+    drop(running);
+    let keys: Vec<_> = recorder.events().iter().map(|event| event.get("key").cloned()).collect();
+    let shown = Some(format!("{}…", "é\n".repeat(40)));
+    assert_eq!(keys, [shown.clone(), shown, None], "bob has no partition");
+}
+
 /// A place for the text of a log.
 #[derive(Clone, Default)]
 struct Text(Arc<Mutex<Vec<u8>>>);
