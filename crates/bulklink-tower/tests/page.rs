@@ -149,6 +149,7 @@ async fn the_json_has_all_figures_with_durations_in_seconds() {
             "kept": 1, "in_use": 1, "max": 1, "created": 1, "evicted": 0,
             "limit_rejected": 1, "closed_rejected": 0,
         },
+        "keys": null,
         "totals": {
             "admitted": 1, "admitted_from_queue": 0, "finished": 0, "cancelled": 0, "abandoned": 0,
             "taken_back": 0, "rejected": 1, "saturated": 0, "expired": 0, "closed": 0,
@@ -266,6 +267,48 @@ async fn a_hostile_label_breaks_neither_form_and_no_key_is_shown() {
     for page in [text, json.to_string()] {
         assert!(!page.contains("secret") && page.contains("tenants"));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_worst_keys_are_shown_where_the_program_allows_it() {
+    let registry = Registry::new();
+    let hosts = Partitions::builder("hosts").parallelism(2).waiting_room(1).max_partitions(20);
+    let hosts: Partitions<String> = registry.create_partitions(hosts.show_keys(String::clone)).unwrap();
+    let app = page::router(&registry);
+    assert!(!text(&app, "").await.contains("\n  keys "));
+    advance(12_400 * MS).await;
+    let take = |host: &str| hosts.key(host).try_slot();
+    let (hostile, long) = ("a\n\"b\": critical", "é".repeat(500));
+    let _running = [hostile, hostile, "c.example", &long].map(|host| take(host).unwrap());
+    let mut waiting = Box::pin(hosts.key(hostile).slot());
+    assert!((&mut waiting).now_or_never().is_none());
+    assert!((0..3).all(|_| take(hostile).is_err()));
+    let shown = text(&app, "").await;
+    let short = format!("{}…", "é".repeat(60));
+    let lines = [
+        format!(r#"  keys        in use: "a\n\"b\": critical" 2 of 2, c.example 1 of 2, "{}"… 1 of 2"#, "é".repeat(60)),
+        r#"  keys        waiting: "a\n\"b\": critical" 1 of 1"#.to_owned(),
+        r#"  keys        rejected in 12.4 s: "a\n\"b\": critical" 3"#.to_owned(),
+    ];
+    assert!(shown.contains(&format!("cancelled\n{}\n  critical ", lines.join("\n"))), "{shown}");
+    let row = &json(&app, "").await["bulkheads"][0];
+    let load = |key: &str, [in_use, waiting, rejected]: [usize; 3]| {
+        json!({
+            "key": key, "in_use": in_use, "capacity": 2, "waiting": waiting, "waiting_room": 1,
+            "rejected": rejected,
+        })
+    };
+    let worst = load(hostile, [2, 1, 3]);
+    let keys = json!({
+        "seconds": 12.4,
+        "in_use": [worst, load("c.example", [1, 0, 0]), load(&short, [1, 0, 0])],
+        "waiting": [worst], "rejected": [worst],
+    });
+    assert_eq!(row["keys"]["seconds"], 12.4);
+    assert_eq!(row["keys"], keys);
+    let all: Vec<_> = (0..15).map(|number| take(&format!("host-{number:02}")).unwrap()).collect();
+    assert_eq!(json(&app, "").await["bulkheads"][0]["keys"]["in_use"].as_array().unwrap().len(), 10);
+    drop(all);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use bulklink::Restriction;
+use bulklink::partitions::{KeyLoad, WorstKeys};
 use serde_json::{Value, json};
 
-use super::row::{Kind, Row};
+use super::row::{Kind, Row, shortened};
 use super::worst::Rows;
 
 pub(super) fn page(page: &Rows) -> String {
@@ -25,9 +26,8 @@ fn row(row: &Row) -> Value {
         let severity = found.severity.as_str();
         json!({ "severity": severity, "code": found.code, "message": found.message })
     });
-    let (label, is_cut_off) = row.short_label();
     let mut value = json!({
-        "label": if is_cut_off { format!("{label}…") } else { label.to_string() },
+        "label": name(&row.label),
         "severity": row.severity.as_str(),
         "is_closed": row.is_closed,
         "is_paused": row.is_paused,
@@ -76,7 +76,7 @@ fn row(row: &Row) -> Value {
             value["oldest_uncollected_seconds"] = json!(oldest_uncollected.map(seconds));
             value["longest_wait_seconds"] = json!(seconds(*longest_wait));
         }
-        Kind::Partitions { status } => {
+        Kind::Partitions { status, keys } => {
             value["kind"] = "partitions".into();
             value["partitions"] = json!({
                 "kept": status.partitions,
@@ -87,9 +87,36 @@ fn row(row: &Row) -> Value {
                 "limit_rejected": status.totals.limit_rejected,
                 "closed_rejected": status.totals.closed_rejected,
             });
+            value["keys"] = json!(keys.as_ref().map(worst_keys));
         }
     }
     value
+}
+
+fn worst_keys(keys: &WorstKeys) -> Value {
+    let loads = |loads: &[KeyLoad]| loads.iter().map(load).collect::<Vec<_>>();
+    json!({
+        "seconds": keys.period.map(seconds),
+        "in_use": loads(&keys.in_use),
+        "waiting": loads(&keys.waiting),
+        "rejected": loads(&keys.rejected),
+    })
+}
+
+fn load(load: &KeyLoad) -> Value {
+    json!({
+        "key": name(&load.key),
+        "in_use": load.in_use,
+        "capacity": load.capacity,
+        "waiting": load.waiting,
+        "waiting_room": load.waiting_room,
+        "rejected": load.rejected,
+    })
+}
+
+fn name(name: &str) -> String {
+    let (name, is_cut_off) = shortened(name);
+    if is_cut_off { format!("{name}…") } else { name.to_owned() }
 }
 
 fn seconds(time: Duration) -> f64 {

@@ -24,9 +24,6 @@ use self::recent::Recent;
 use self::row::{Earlier, Row};
 use self::worst::Worst;
 
-/// How much of a label is shown, in bytes. So a page is short, whatever the labels are.
-const LONGEST_LABEL: usize = 120;
-
 /// How many bulkheads are read before other tasks of the thread get a turn.
 const BATCH: usize = 64;
 
@@ -34,9 +31,10 @@ const BATCH: usize = 64;
 /// `/debug/bulkheads`. It shows those that are registered when it is asked for.
 ///
 /// The page changes nothing. It shows labels, limits, figures and findings, and no key of a
-/// partition; it reveals how large the service is, so mount it where only operators do. Nothing is
-/// served unless it is mounted. Add it after the layers, which would limit it, too. No cache may
-/// store it.
+/// partition unless the program [shows keys](bulklink::partitions::Builder::show_keys): then the
+/// ten with the most units in use, calls waiting and recent rejections. It reveals how large the
+/// service is, so mount it where only operators do. Nothing is served unless it is mounted. Add it
+/// after the layers, which would limit it, too. No cache may store it.
 ///
 /// # Formats
 ///
@@ -53,7 +51,7 @@ const BATCH: usize = 64;
 ///
 /// There are at most `?limit=` of them: 100 by default, and from 1 to 1,000. A last line has the
 /// number of the rest. Other tasks run in between. Reading takes the lock of each bulkhead, and of
-/// each partition, for a moment; partitions are read twice.
+/// each partition, for a moment; partitions are read twice, and once more if keys are shown.
 ///
 /// # The recent past
 ///
@@ -65,8 +63,8 @@ const BATCH: usize = 64;
 ///
 /// No task and no call takes part in that: the figures are kept by the router from one look to the
 /// next, about a kilobyte for each bulkhead that is registered, however often the page is asked
-/// for. A page itself has no more than `limit` bulkheads in memory, with labels of at most 120
-/// bytes.
+/// for. A page itself has no more than `limit` bulkheads in memory, with labels and keys of at
+/// most 120 bytes.
 ///
 /// A parameter that is unknown or out of its range is answered with 400 and a problem (RFC 9457).
 ///

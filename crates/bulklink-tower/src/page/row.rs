@@ -4,10 +4,17 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink::partitions::WorstKeys;
 use bulklink::{Handle, Limits, Restriction, Severity, Snapshot, Totals, partitions};
 use tokio::time::Instant;
 
 use super::recent::Recent;
+
+/// How much of a label or a key is shown, in bytes. So a page is short, whatever they are.
+const LONGEST_NAME: usize = 120;
+
+/// How many keys of partitions are shown, for each kind of load.
+const MOST_KEYS: usize = 10;
 
 /// The row of a bulkhead, or of partitions.
 pub(super) struct Row {
@@ -54,8 +61,16 @@ pub(super) struct Earlier {
 }
 
 pub(super) enum Kind {
-    Bulkhead { oldest_wait: Option<Duration>, oldest_uncollected: Option<Duration>, longest_wait: Duration },
-    Partitions { status: Box<partitions::Status> },
+    Bulkhead {
+        oldest_wait: Option<Duration>,
+        oldest_uncollected: Option<Duration>,
+        longest_wait: Duration,
+    },
+    /// With the worst keys, where these are shown.
+    Partitions {
+        status: Box<partitions::Status>,
+        keys: Option<WorstKeys>,
+    },
 }
 
 pub(super) struct Finding {
@@ -151,7 +166,7 @@ impl Row {
             taken_back: sums.taken_back,
             totals: sums.totals,
             findings,
-            kind: Kind::Partitions { status: Box::new(status) },
+            kind: Kind::Partitions { status: Box::new(status), keys: partitions.worst_keys(MOST_KEYS) },
         }
     }
 
@@ -163,16 +178,15 @@ impl Row {
         let by_figures = by_figures.then_with(|| other.utilization.total_cmp(&self.utilization));
         by_figures.then_with(|| self.label.cmp(&other.label))
     }
+}
 
-    /// Returns the label, and whether it was cut off.
-    pub(super) fn short_label(&self) -> (&str, bool) {
-        let most = super::LONGEST_LABEL;
-        if self.label.len() <= most {
-            return (&self.label, false);
-        }
-        let end = (0..=most).rev().find(|&end| self.label.is_char_boundary(end)).unwrap_or(0);
-        (&self.label[..end], true)
+/// Returns a label or a key, cut off if it is long, and whether it was.
+pub(super) fn shortened(name: &str) -> (&str, bool) {
+    if name.len() <= LONGEST_NAME {
+        return (name, false);
     }
+    let end = (0..=LONGEST_NAME).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
+    (&name[..end], true)
 }
 
 impl Recently {

@@ -4,9 +4,10 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use bulklink::Restriction;
+use bulklink::partitions::{KeyLoad, WorstKeys};
 
 use super::recent::LONGEST;
-use super::row::{Kind, Recently, Row};
+use super::row::{Kind, Recently, Row, shortened};
 use super::worst::Rows;
 
 pub(super) fn page(page: &Rows) -> String {
@@ -31,13 +32,13 @@ fn write(page: &Rows, text: &mut String) -> fmt::Result {
 
 fn write_row(row: &Row, text: &mut String) -> fmt::Result {
     let Row { limits, totals, .. } = row;
-    write!(text, "\n{}: {}", Label(row), row.severity)?;
+    write!(text, "\n{}: {}", Short(&row.label), row.severity)?;
     for (is_so, state) in [(row.is_closed, "closed"), (row.is_paused, "paused")] {
         if is_so {
             write!(text, ", {state}")?;
         }
     }
-    if let Kind::Partitions { status } = &row.kind {
+    if let Kind::Partitions { status, .. } = &row.kind {
         let (kept, most) = (status.partitions, status.snapshot.limits.max_partitions);
         let (in_use, evicted) = (status.active_partitions, status.totals.evicted);
         write!(text, "\n  partitions  {kept} of {most}, {in_use} in use; {evicted} evicted")?;
@@ -88,7 +89,7 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
     write!(text, "\n  rejected    {} ({:.1} %)", row.rejected, row.rejected_share * 100.0)?;
     let expired = totals.expired.saturating_add(totals.expired_before_queue);
     let of_partitions = match &row.kind {
-        Kind::Partitions { status } => (status.totals.limit_rejected, status.totals.closed_rejected),
+        Kind::Partitions { status, .. } => (status.totals.limit_rejected, status.totals.closed_rejected),
         Kind::Bulkhead { .. } => (0, 0),
     };
     let reasons = [
@@ -106,19 +107,37 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
         write!(text, "\n  recently    in {time}: {admitted} admitted, {rejected} rejected ({percent:.1} %), ")?;
         write!(text, "{cancelled} cancelled")?;
     }
+    if let Kind::Partitions { keys: Some(keys), .. } = &row.kind {
+        write_keys(keys, text)?;
+    }
     for found in &row.findings {
         write!(text, "\n  {:<10}  {}: {}", found.severity.as_str(), found.code, found.message)?;
     }
     text.write_char('\n')
 }
 
-/// Displays the label of a row.
-struct Label<'a>(&'a Row);
+/// A line for each kind of load that any key has.
+fn write_keys(keys: &WorstKeys, text: &mut String) -> fmt::Result {
+    let mut line = |what: &str, loads: &[KeyLoad], figure: fn(&KeyLoad) -> String| {
+        for (place, load) in loads.iter().enumerate() {
+            let before = if place == 0 { format!("\n  keys        {what}:") } else { ",".to_owned() };
+            write!(text, "{before} {} {}", Short(&load.key), figure(load))?;
+        }
+        Ok(())
+    };
+    line("in use", &keys.in_use, |load| format!("{} of {}", load.in_use, load.capacity))?;
+    line("waiting", &keys.waiting, |load| format!("{} of {}", load.waiting, load.waiting_room))?;
+    let rejected = format!("rejected in {}", Rounded(keys.period.unwrap_or_default()));
+    line(&rejected, &keys.rejected, |load| load.rejected.to_string())
+}
 
-impl fmt::Display for Label<'_> {
+/// Displays a label or a key, cut off if it is long.
+struct Short<'a>(&'a str);
+
+impl fmt::Display for Short<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (label, is_cut_off) = self.0.short_label();
-        Name(label).fmt(f)?;
+        let (name, is_cut_off) = shortened(self.0);
+        Name(name).fmt(f)?;
         if is_cut_off { f.write_str("…") } else { Ok(()) }
     }
 }
