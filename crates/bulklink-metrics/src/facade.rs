@@ -1,6 +1,6 @@
 //! The output through the `metrics` facade.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,9 @@ use crate::continued::Continued;
 use crate::exporter::lock;
 use crate::table::{Id, Kind, Metric, NAMES};
 use crate::walk::{Member, Value, Visit};
+
+/// How many keys of the partitions of one label are recorded: a recorder cannot forget a series.
+const MOST_KEYS: usize = 1_000;
 
 static METADATA: Metadata<'static> = Metadata::new("bulklink", Level::INFO, Some(module_path!()));
 
@@ -29,7 +32,9 @@ impl Exporter {
     /// except for the sums, and its counters stay as they are; the gauge of a limit or a ceiling
     /// that was lifted is set to zero too. If one with the same label is created later, its
     /// counters go on from there. So the memory of the exporter grows with the labels that ever
-    /// were, as the recorder's does.
+    /// were, as the recorder's does. Of partitions that [show their
+    /// keys](bulklink::partitions::Builder::show_keys), the first 1,000 keys that are among the
+    /// worst are recorded.
     ///
     /// ```
     /// use bulklink_metrics::Exporter;
@@ -80,7 +85,16 @@ struct History {
     seen: u64,
     /// The gauges of the latest walk, to set to zero; none if that is done.
     gauges: Vec<Key>,
+    /// The keys of partitions that ever were recorded.
+    keys: HashSet<Arc<str>>,
     counters: Continued,
+}
+
+impl History {
+    /// Returns whether this key of partitions may be recorded: it was before, or few others were.
+    fn may_have(&mut self, key: &Arc<str>) -> bool {
+        self.keys.contains(key) || self.keys.len() < MOST_KEYS && self.keys.insert(Arc::clone(key))
+    }
 }
 
 struct Pass<'a> {
@@ -151,15 +165,16 @@ impl Visit for Pass<'_> {
         match (metric.kind, value) {
             (Kind::Counter, Value::Whole(value)) => current.count(self.recorder, &key, value),
             (Kind::Counter, Value::Real(value)) => current.add_up(self.recorder, &key, value),
-            (_, value) => {
-                #[expect(clippy::cast_precision_loss, reason = "gauges are small numbers")]
-                let value = match value {
-                    Value::Whole(value) => value as f64,
-                    Value::Real(value) => value,
-                };
-                self.recorder.register_gauge(&key, &METADATA).set(value);
-                current.history.gauges.push(key);
-            }
+            (_, value) => current.set(self.recorder, key, value),
+        }
+    }
+
+    fn of_key(&mut self, id: Id, key: Arc<str>, value: Value) {
+        let Some(current) = &mut self.current else { return };
+        if current.history.may_have(&key) {
+            let label = Label::new("key", SharedString::from_shared(key));
+            let key = current.key(id.metric().name, None).with_extra_labels(vec![label]);
+            current.set(self.recorder, key, value);
         }
     }
 
@@ -183,6 +198,16 @@ impl Current {
         let mut labels = vec![bulkhead, Label::from_static_parts("kind", self.kind)];
         labels.extend(label.map(|(name, value)| Label::from_static_parts(name, value)));
         Key::from_parts(name, labels)
+    }
+
+    fn set(&mut self, recorder: &dyn Recorder, key: Key, value: Value) {
+        #[expect(clippy::cast_precision_loss, reason = "gauges are small numbers")]
+        let value = match value {
+            Value::Whole(value) => value as f64,
+            Value::Real(value) => value,
+        };
+        recorder.register_gauge(&key, &METADATA).set(value);
+        self.history.gauges.push(key);
     }
 
     fn count(&mut self, recorder: &dyn Recorder, key: &Key, value: u64) {

@@ -43,8 +43,9 @@
 //!
 //! Every metric but `bulklink_left_out` has the labels `bulkhead`, which is the label of the
 //! bulkhead, the partitions or the breaker, and `kind`, which is `bulkhead`, `partitions` or
-//! `breaker`. A label of more than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. No
-//! key of partitions is exported.
+//! `breaker`. A label of more than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. Of
+//! partitions that [show their keys](bulklink::partitions::Builder::show_keys), the ten with the
+//! most load are exported; of others, no key.
 //!
 //! [`grafana`]: https://docs.rs/crate/bulklink-metrics/latest/source/grafana/
 

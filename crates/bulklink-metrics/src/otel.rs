@@ -74,7 +74,7 @@ struct Instrument {
 fn instruments() -> Vec<Instrument> {
     let mut all = Vec::new();
     for metric in NAMES {
-        let is_whole = !matches!(metric.unit, "s" | "1");
+        let is_whole = metric.name_unit().is_none();
         let mut add = |name: String, unit, kind, is_whole| {
             let number = all.len();
             all.push(Instrument { number, metric, name, unit, kind, is_whole });
@@ -269,6 +269,12 @@ impl Visit for Observations {
             _ => value,
         };
         self.add(self.first[metric.name], self.attributes(metric.label.zip(label)), value);
+    }
+
+    fn of_key(&mut self, id: Id, key: Arc<str>, value: Value) {
+        let mut attributes = self.attributes(None);
+        attributes.push(KeyValue::new("key", StringValue::from(key)));
+        self.add(self.first[id.metric().name], attributes, value);
     }
 
     fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration) {

@@ -40,8 +40,8 @@ pub struct Metric {
     pub otel_name: &'static str,
     /// How it behaves.
     pub kind: Kind,
-    /// The unit, as OpenTelemetry writes it: `s`, `1`, or the counted items in braces. Empty for a
-    /// state, which is 0 or 1.
+    /// The unit, as OpenTelemetry writes it: `s`, `1`, or the counted items in braces, and `/s` for
+    /// a rate. Empty for a state, which is 0 or 1.
     pub unit: &'static str,
     /// The kind of members that have it.
     pub subject: Subject,
@@ -116,6 +116,12 @@ table! {
         "Units that may be in use in one partition, unless its key was given another limit.";
     PartitionWaitingRoom: Gauge of Partitions, "partition_waiting_room" "partition_waiting_room" "{call}",
         "Calls that may wait in one partition, unless its key was given another limit.";
+    KeyInUse: Gauge of Partitions, "key_in_use" "key_in_use" "{unit}" ["key"],
+        "Units in use of the ten keys with the most; only where keys are shown.";
+    KeyWaiting: Gauge of Partitions, "key_waiting" "key_waiting" "{call}" ["key"],
+        "Calls that wait of the ten keys with the most; only where keys are shown.";
+    KeyRejections: Gauge of Partitions, "key_rejections_per_second" "key_rejections" "{call}/s" ["key"],
+        "Calls rejected per second since an earlier scrape, of the ten keys with the most; only where keys are shown.";
     LeftOut: Gauge of Exporter, "left_out" "left_out" "{bulkhead}",
         "Bulkheads and breakers that the exporter leaves out, because another has their label.";
     Admitted: Counter of Both, "admitted_total" "admitted" "{call}" ["path"],
@@ -189,6 +195,7 @@ impl Metric {
         match self.unit {
             "s" => Some("seconds"),
             "1" => Some("ratio"),
+            "{call}/s" => Some("per_second"),
             _ => None,
         }
     }

@@ -1,11 +1,18 @@
 //! The one walk over all figures, which every output visits.
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink::partitions::KeyLoad;
 use bulklink::{Figures, Handle, Histogram, Totals, partitions};
 
 use crate::edges::{self, EDGES, INFINITE};
+use crate::label;
 use crate::table::Id;
+
+/// How many keys of partitions are exported, for each metric.
+const MOST_KEYS: usize = 10;
 
 /// An output of the figures. For each member, all calls follow each other, and come in
 /// the same order each time.
@@ -15,6 +22,10 @@ pub(crate) trait Visit {
 
     /// A value, with that of the label of its metric if it has one.
     fn value(&mut self, id: Id, label: Option<&'static str>, value: Value);
+
+    /// A value of a key of partitions, which is cut if it is too long. The keys of a metric differ
+    /// from one time to the next; no counter has them.
+    fn of_key(&mut self, id: Id, key: Arc<str>, value: Value);
 
     /// A histogram: how many were at most as long as each edge, how many there were, and their sum.
     fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration);
@@ -94,6 +105,21 @@ impl<V: Visit> Pen<'_, V> {
         let (up_to, count) = edges::count(histogram);
         let edges = EDGES.iter().zip(up_to).map(|(&(_, text), count)| (text, count));
         self.0.histogram(id, &mut edges.chain([(INFINITE, count)]), count, sum);
+    }
+
+    /// Of keys that are exported under one name, the first is.
+    fn keys(&mut self, id: Id, loads: &[KeyLoad], value: impl Fn(&KeyLoad) -> Value) {
+        let mut seen: Vec<Arc<str>> = Vec::with_capacity(loads.len());
+        for load in loads {
+            let key = match label::exported(&load.key) {
+                Cow::Borrowed(_) => Arc::clone(&load.key),
+                Cow::Owned(cut) => cut.into(),
+            };
+            if !seen.contains(&key) {
+                self.0.of_key(id, Arc::clone(&key), value(load));
+                seen.push(key);
+            }
+        }
     }
 
     /// Last of all, because it is absent where holds are not measured, and the other metrics keep
@@ -189,6 +215,12 @@ pub(crate) fn partitions(
     pen.put(Id::MaxPartitions, set.limits.max_partitions);
     pen.put(Id::PartitionCapacity, set.each.capacity);
     pen.put(Id::PartitionWaitingRoom, set.each.waiting_room);
+    if let Some(worst) = handle.worst_keys(MOST_KEYS) {
+        pen.keys(Id::KeyInUse, &worst.in_use, |load| load.in_use.into());
+        pen.keys(Id::KeyWaiting, &worst.waiting, |load| load.waiting.into());
+        let seconds = worst.period.unwrap_or_default().as_secs_f64();
+        pen.keys(Id::KeyRejections, &worst.rejected, |load| per_second(load.rejected, seconds).into());
+    }
     pen.totals(&sums.totals);
     pen.rejected(&sums.totals, &[("partition_limit", sums.limit_rejected), ("closed", sums.closed_rejected)]);
     pen.put(Id::TakenBack, sums.taken_back);
@@ -228,6 +260,11 @@ pub(crate) fn breaker(status: &bulklink_breaker::BreakerStatus, label: &str, vis
     pen.put(Id::BreakerProbes, counted.probes);
     pen.put(Id::BreakerOpened, counted.opened);
     pen.put_some(Id::BreakerConnected, status.is_connected);
+}
+
+#[expect(clippy::cast_precision_loss, reason = "small numbers")]
+fn per_second(count: u64, seconds: f64) -> f64 {
+    count as f64 / seconds
 }
 
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]

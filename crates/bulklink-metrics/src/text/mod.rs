@@ -123,18 +123,11 @@ impl Visit for Families {
     }
 
     fn value(&mut self, id: Id, label: Option<&'static str>, value: Value) {
-        let (metric, samples) = (id.metric(), &mut self.samples[id as usize]);
-        samples.push_str(metric.name);
-        samples.push_str(&self.labels);
-        if let (Some(name), Some(value)) = (metric.label, label) {
-            put(samples, format_args!(",{name}=\""));
-            escape(value, samples);
-            samples.push('"');
-        }
-        match value {
-            Value::Whole(value) => put(samples, format_args!("}} {value}\n")),
-            Value::Real(value) => put(samples, format_args!("}} {value}\n")),
-        }
+        self.sample(id, label, value);
+    }
+
+    fn of_key(&mut self, id: Id, key: Arc<str>, value: Value) {
+        self.sample(id, Some(&key), value);
     }
 
     fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration) {
@@ -148,6 +141,23 @@ impl Visit for Families {
         }
         let (labels, sum) = (&self.labels, sum.as_secs_f64());
         put(samples, format_args!("{name}_sum{labels}}} {sum}\n{name}_count{labels}}} {count}\n"));
+    }
+}
+
+impl Families {
+    fn sample(&mut self, id: Id, label: Option<&str>, value: Value) {
+        let (metric, samples) = (id.metric(), &mut self.samples[id as usize]);
+        samples.push_str(metric.name);
+        samples.push_str(&self.labels);
+        if let (Some(name), Some(value)) = (metric.label, label) {
+            put(samples, format_args!(",{name}=\""));
+            escape(value, samples);
+            samples.push('"');
+        }
+        match value {
+            Value::Whole(value) => put(samples, format_args!("}} {value}\n")),
+            Value::Real(value) => put(samples, format_args!("}} {value}\n")),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock};
-use bulklink::{Bulkhead, Ceiling, Partitions, Registry};
+use bulklink::{Bulkhead, Partitions, Registry};
 use bulklink_breaker::Breaker;
 use bulklink_fleet::MemoryStore;
 use bulklink_fleet::circuits::Circuits;
@@ -40,7 +40,7 @@ fn serve(exporter: Exporter, only: Option<Format>) -> (SocketAddr, Receiver<Form
 }
 
 /// A registry in which every metric has a sample, and a label that is hard to write.
-fn registry() -> (Registry, Executor, Ceiling) {
+fn registry() -> (Registry, Executor, impl Sized) {
     let mut executor = Executor::new(FakeClock::new());
     let registry = Registry::new();
     let second = Duration::from_secs(1);
@@ -50,6 +50,7 @@ fn registry() -> (Registry, Executor, Ceiling) {
     let bulkhead = registry.create(bulkhead).unwrap();
     let tenants = Partitions::<String, _>::builder_on(executor.runtime(), "tenants").parallelism(1).waiting_room(1);
     let tenants = tenants.wait_limit(5 * second).measure_holds(true).max_partitions(1);
+    let tenants = tenants.show_keys(move |key| format!("{hard}\r\n{key}"));
     let tenants = registry.create_partitions(tenants).unwrap();
 
     let running = (bulkhead.owned().try_slot().unwrap(), tenants.key("ann").try_slot().unwrap());
@@ -60,14 +61,20 @@ fn registry() -> (Registry, Executor, Ceiling) {
     drop(running);
     executor.run_until_idle();
     drop((one.output().unwrap().unwrap(), other.output().unwrap().unwrap()));
+    // Rejections of a key are known from an earlier reading on.
+    let _ = tenants.handle().worst_keys(1);
+    executor.clock().advance(second);
+    let key = (tenants.key("ann").try_slot().unwrap(), executor.spawn(tenants.key("ann").slot()));
+    executor.run_until_idle();
+    tenants.key("ann").try_slot().unwrap_err();
     let ceiling = bulkhead.handle().ceiling("fleet");
     ceiling.set(0);
-    (registry, executor, ceiling)
+    (registry, executor, (ceiling, key))
 }
 
 #[test]
 fn prometheus_scrapes_both_formats_and_evaluates_the_dashboard_and_the_alerts() {
-    let (registry, executor, _ceiling) = registry();
+    let (registry, executor, _held) = registry();
     let exporter = Exporter::new(&registry);
     let circuits =
         Circuits::builder(MemoryStore::new(executor.clock()), executor.runtime()).namespace("test").build().unwrap();
@@ -90,6 +97,8 @@ fn prometheus_scrapes_both_formats_and_evaluates_the_dashboard_and_the_alerts() 
             assert_eq!(prometheus.query(&format!("stddev without (instance) ({name}) > 0")), [], "{name}");
         }
     }
+    let key = prometheus.query("bulklink_key_in_use");
+    assert_eq!((key.len(), key[0].label("key")), (2, "a \"b\" \\ {c}, ü\r\nann"));
     let hard = prometheus.query("bulklink_rejected_total{bulkhead=~\"a .*\",reason=\"saturated\"}");
     assert_eq!(
         (hard.len(), hard[0].label("bulkhead"), hard[0].value.to_bits()),

@@ -10,6 +10,7 @@ fn row(metric: &Metric) -> String {
         "" => "0 or 1",
         "s" => "seconds",
         "1" => "ratio",
+        "call}/s" => "calls per second",
         unit => &format!("{unit}s"),
     };
     let subject = match metric.subject {

@@ -3,6 +3,7 @@
 mod breakers;
 mod facade;
 mod guide;
+mod keys;
 mod labels;
 mod members;
 mod open_telemetry;

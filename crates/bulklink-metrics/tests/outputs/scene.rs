@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
-use bulklink::{Bulkhead, Ceiling, Partitions, Registry};
+use bulklink::{Bulkhead, Ceiling, OwnedSlot, Partitions, Registry};
 
 pub(crate) type Bulkheads = Bulkhead<FakeRuntime>;
 pub(crate) type Tenants = Partitions<String, FakeRuntime>;
@@ -13,6 +13,8 @@ pub(crate) struct Scene {
     pub(crate) registry: Registry,
     pub(crate) payments: Bulkheads,
     pub(crate) tenants: Tenants,
+    /// Slots in use until the end.
+    pub(crate) held: Vec<OwnedSlot>,
     /// Of `payments`, and lifted.
     pub(crate) ceiling: Ceiling,
 }
@@ -31,6 +33,7 @@ impl Scene {
         let payments = registry.create(payments).unwrap();
         Scene {
             ceiling: payments.handle().ceiling("fleet"),
+            held: Vec::new(),
             payments,
             tenants: registry.create_partitions(tenants).unwrap(),
             executor,

@@ -19,7 +19,7 @@ impl Series {
         let samples = samples.map(|line| line.rsplit_once(' ').expect("a series and its value"));
         let mut all = BTreeMap::new();
         for (series, value) in samples {
-            let earlier = all.insert(series.to_owned(), value.parse().expect("a number"));
+            let earlier = all.insert(in_order(series), value.parse().expect("a number"));
             assert_eq!(earlier, None, "{series} twice");
         }
         Series(all)
@@ -36,6 +36,15 @@ impl Series {
         let mut names: Vec<_> = self.0.keys().map(|series| series.split('{').next().unwrap_or(series)).collect();
         names.dedup();
         names
+    }
+}
+
+/// Text and facade have the key after the kind.
+fn in_order(series: &str) -> String {
+    let kind = ",kind=\"partitions\"";
+    match series.split_once(&format!("{kind},key=")) {
+        Some((begin, key)) => format!("{begin},key={}{kind}}}", key.trim_end_matches('}')),
+        None => series.to_owned(),
     }
 }
 

@@ -8,10 +8,10 @@ use bulklink_servers::{Promtool, require};
 use openmetrics_parser::openmetrics::parse_openmetrics;
 use openmetrics_parser::prometheus::parse_prometheus;
 
-use crate::scene::{SECOND, Scene};
+use crate::scene::{SECOND, Scene, Tenants};
 use crate::series::Series;
 
-/// All metrics have a sample: also those that need a limit, a ceiling, a hold or a store.
+/// All metrics have a sample: also those that need a limit, a ceiling, a hold, a key or a store.
 pub(crate) fn full_scene() -> (Scene, Exporter) {
     let mut scene = Scene::new();
     let limits = scene.payments.limits();
@@ -29,10 +29,23 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
     assert!(one.output().unwrap().is_ok() && other.output().unwrap().is_ok());
     scene.ceiling.set(0);
     let exporter = Exporter::new(&scene.registry);
+    load_a_key(&mut scene, &exporter);
     let circuits = MemoryStore::new(scene.executor.clock());
     let circuits = Circuits::builder(circuits, scene.executor.runtime()).namespace("test").build().unwrap();
     exporter.add_breaker(&circuits.share(Breaker::builder_on(scene.executor.clock(), "payments")).unwrap());
     (scene, exporter)
+}
+
+/// Rejections of a key are known from an earlier scrape on.
+fn load_a_key(scene: &mut Scene, exporter: &Exporter) {
+    let hosts = Tenants::builder_on(scene.executor.runtime(), "hosts").parallelism(1).waiting_room(1);
+    let hosts = scene.registry.create_partitions(hosts.max_partitions(1).show_keys(String::clone)).unwrap();
+    let _ = exporter.render(Format::Prometheus);
+    scene.executor.clock().advance(SECOND);
+    scene.held.push(hosts.key("a").try_slot().unwrap());
+    scene.executor.spawn(hosts.key("a").slot());
+    scene.executor.run_until_idle();
+    hosts.key("a").try_slot().unwrap_err();
 }
 
 #[test]
