@@ -7,12 +7,22 @@ use bulklink::Restriction;
 use bulklink::partitions::{KeyLoad, WorstKeys};
 use serde_json::{Value, json};
 
+use super::origin::Head;
 use super::row::{Kind, Row, shortened};
 use super::worst::Rows;
 
-pub(super) fn page(page: &Rows) -> String {
+pub(super) fn page(head: &Head<'_>, page: &Rows) -> String {
     let rows: Vec<_> = page.rows.iter().map(row).collect();
-    json!({ "total": rows.len() + page.left_out, "left_out": page.left_out, "bulkheads": rows }).to_string()
+    json!({
+        "time": head.time,
+        "process": head.process,
+        "host": head.host,
+        "up_seconds": seconds(head.up),
+        "total": rows.len() + page.left_out,
+        "left_out": page.left_out,
+        "bulkheads": rows,
+    })
+    .to_string()
 }
 
 pub(super) fn problem(detail: &str) -> String {
@@ -31,7 +41,6 @@ fn row(row: &Row) -> Value {
         "severity": row.severity.as_str(),
         "is_closed": row.is_closed,
         "is_paused": row.is_paused,
-        "utilization": row.utilization,
         "rejected_share": row.rejected_share,
         "recently": row.recently.as_ref().map(|recently| json!({
             "seconds": seconds(recently.time),
@@ -39,6 +48,8 @@ fn row(row: &Row) -> Value {
             "rejected": recently.rejected,
             "cancelled": recently.cancelled,
             "rejected_share": recently.rejected_share,
+            "admitted_per_second": recently.per_second(recently.admitted),
+            "rejected_per_second": recently.per_second(recently.rejected),
         })),
         "limits": {
             "capacity": limits.capacity,
@@ -70,6 +81,7 @@ fn row(row: &Row) -> Value {
     match &row.kind {
         Kind::Bulkhead { oldest_wait, oldest_uncollected, longest_wait } => {
             value["kind"] = "bulkhead".into();
+            value["utilization"] = json!(row.utilization);
             let allows = |restriction: Restriction| json!({ "by": restriction.by, "units": restriction.units });
             value["restriction"] = json!(row.restriction.map(allows));
             value["oldest_wait_seconds"] = json!(oldest_wait.map(seconds));

@@ -1,6 +1,7 @@
 //! A page of axum that shows bulkheads and their findings: [`router`].
 
 mod json;
+mod origin;
 mod query;
 mod recent;
 mod row;
@@ -19,6 +20,7 @@ use axum::routing::get;
 use bulklink::{Handle, Registry, partitions};
 use tokio::time::Instant;
 
+use self::origin::Origin;
 use self::query::{Format, Query};
 use self::recent::Recent;
 use self::row::{Earlier, Row};
@@ -37,6 +39,8 @@ const BATCH: usize = 64;
 /// after the layers, which would limit it, too. No cache may store it.
 ///
 /// # Formats
+///
+/// Each begins with the time, the process and the time since the router was made.
 ///
 /// Text by default. JSON with `?format=json`, or if the header `Accept` prefers `application/json`
 /// to text; durations are then in seconds.
@@ -135,25 +139,28 @@ impl Page {
         S: Clone + Send + Sync + 'static,
     {
         let earlier = Earlier { bulkheads: Recent::new(), partitions: Recent::new() };
-        let page = Arc::new((self, earlier));
+        let page = Arc::new((self, earlier, Origin::new()));
         Router::new().route(
             "/debug/bulkheads",
             get(move |RawQuery(query): RawQuery, headers: HeaderMap| {
                 let page = Arc::clone(&page);
-                async move { page.0.answer(&page.1, query.as_deref().unwrap_or_default(), &headers).await }
+                async move {
+                    let (page, earlier, origin) = &*page;
+                    page.answer(earlier, origin, query.as_deref().unwrap_or_default(), &headers).await
+                }
             }),
         )
     }
 
-    async fn answer(&self, earlier: &Earlier, query: &str, headers: &HeaderMap) -> Response {
+    async fn answer(&self, earlier: &Earlier, origin: &Origin, query: &str, headers: &HeaderMap) -> Response {
         let Query { limit, format } = match Query::parse(query, headers) {
             Ok(query) => query,
             Err(detail) => return respond(StatusCode::BAD_REQUEST, PROBLEM, json::problem(&detail)),
         };
-        let worst = self.read(earlier, limit).await;
+        let (head, worst) = (origin.head(), self.read(earlier, limit).await);
         match format {
-            Format::Text => respond(StatusCode::OK, TEXT, text::page(&worst.into_page())),
-            Format::Json => respond(StatusCode::OK, JSON, json::page(&worst.into_page())),
+            Format::Text => respond(StatusCode::OK, TEXT, text::page(&head, &worst.into_page())),
+            Format::Json => respond(StatusCode::OK, JSON, json::page(&head, &worst.into_page())),
         }
     }
 

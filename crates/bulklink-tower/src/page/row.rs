@@ -24,6 +24,7 @@ pub(super) struct Row {
     pub(super) rejected_share: f64,
     /// The recent events, if the page was asked for lately.
     pub(super) recently: Option<Recently>,
+    /// Of partitions: how many are in use, of those that may be kept.
     pub(super) utilization: f64,
     pub(super) is_closed: bool,
     pub(super) is_paused: bool,
@@ -190,6 +191,11 @@ pub(super) fn shortened(name: &str) -> (&str, bool) {
 }
 
 impl Recently {
+    #[expect(clippy::cast_precision_loss, reason = "it is shown")]
+    pub(super) fn per_second(&self, calls: u64) -> f64 {
+        calls as f64 / self.time.as_secs_f64()
+    }
+
     /// The time is zero if there are no earlier figures.
     fn of(time: Duration, rejected: u64, totals: &Totals) -> Option<Self> {
         let Totals { admitted, cancelled, .. } = *totals;

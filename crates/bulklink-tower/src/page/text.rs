@@ -6,17 +6,23 @@ use std::time::Duration;
 use bulklink::Restriction;
 use bulklink::partitions::{KeyLoad, WorstKeys};
 
+use super::origin::Head;
 use super::recent::LONGEST;
 use super::row::{Kind, Recently, Row, shortened};
 use super::worst::Rows;
 
-pub(super) fn page(page: &Rows) -> String {
+pub(super) fn page(head: &Head<'_>, page: &Rows) -> String {
     let mut text = String::new();
-    write(page, &mut text).expect("a string takes any text");
+    write(head, page, &mut text).expect("a string takes any text");
     text
 }
 
-fn write(page: &Rows, text: &mut String) -> fmt::Result {
+fn write(head: &Head<'_>, page: &Rows, text: &mut String) -> fmt::Result {
+    write!(text, "{}, process {}", head.time, head.process)?;
+    if let Some(host) = head.host {
+        write!(text, " on {}", Short(host))?;
+    }
+    writeln!(text, ", page up for {}", Up(head.up.as_secs()))?;
     let Rows { rows, left_out } = page;
     writeln!(text, "bulkheads: {}, worst first", rows.len() + left_out)?;
     if !rows.is_empty() && rows.iter().all(|row| row.recently.is_none()) {
@@ -102,9 +108,11 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
         write!(text, "{} {count} {reason}", if place == 0 { ":" } else { "," })?;
     }
     write!(text, "; {} cancelled", totals.cancelled)?;
-    if let Some(Recently { time, admitted, rejected, cancelled, rejected_share }) = &row.recently {
-        let (time, percent) = (Rounded(*time), rejected_share * 100.0);
-        write!(text, "\n  recently    in {time}: {admitted} admitted, {rejected} rejected ({percent:.1} %), ")?;
+    if let Some(recently) = &row.recently {
+        let Recently { time, admitted, rejected, cancelled, rejected_share } = recently;
+        let rate = |calls: &u64| recently.per_second(*calls);
+        write!(text, "\n  recently    in {}: {admitted} admitted ({:.1}/s), ", Rounded(*time), rate(admitted))?;
+        write!(text, "{rejected} rejected ({:.1}/s, {:.1} %), ", rate(rejected), rejected_share * 100.0)?;
         write!(text, "{cancelled} cancelled")?;
     }
     if let Kind::Partitions { keys: Some(keys), .. } = &row.kind {
@@ -150,6 +158,20 @@ impl fmt::Display for Name<'_> {
         let Name(name) = *self;
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./".contains(character);
         if name.chars().all(is_plain) { f.write_str(name) } else { write!(f, "{name:?}") }
+    }
+}
+
+/// Displays these seconds in the two largest units.
+struct Up(u64);
+
+impl fmt::Display for Up {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            up @ ..60 => write!(f, "{up} s"),
+            up @ ..3_600 => write!(f, "{} min {} s", up / 60, up % 60),
+            up @ ..86_400 => write!(f, "{} h {} min", up / 3_600, up / 60 % 60),
+            up => write!(f, "{} d {} h", up / 86_400, up / 3_600 % 24),
+        }
     }
 }
 
