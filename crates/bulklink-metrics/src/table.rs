@@ -90,7 +90,7 @@ table! {
         "Calls that wait.";
     WaitingUnits: Gauge of Both, "waiting_units" "waiting_units" "{unit}",
         "Units that the waiting calls ask for.";
-    Utilization: Gauge of Both, "utilization_ratio" "utilization" "1",
+    Utilization: Gauge of Bulkhead, "utilization_ratio" "utilization" "1",
         "Units in use per unit of capacity at the moment of the scrape; above 1 while units are owed.";
     OwedUnits: Gauge of Both, "owed_units" "owed_units" "{unit}",
         "Units in use beyond the capacity, after it was reduced.";

@@ -204,7 +204,6 @@ pub(crate) fn partitions(
     pen.put(Id::InFlight, sums.in_flight);
     pen.put(Id::Waiting, sums.waiting);
     pen.put(Id::WaitingUnits, sums.waiting_units);
-    pen.put(Id::Utilization, ratio(sums.in_use, sums.capacity));
     pen.put(Id::OwedUnits, sums.capacity_excess);
     pen.put(Id::Uncollected, sums.uncollected);
     pen.put(Id::WrittenOff, sums.written_off);
@@ -265,9 +264,4 @@ pub(crate) fn breaker(status: &bulklink_breaker::BreakerStatus, label: &str, vis
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]
 fn per_second(count: u64, seconds: f64) -> f64 {
     count as f64 / seconds
-}
-
-#[expect(clippy::cast_precision_loss, reason = "small numbers")]
-fn ratio(part: usize, whole: usize) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -29,7 +29,11 @@ pub(crate) fn expressions() -> Vec<String> {
 }
 
 fn replaced(text: &str) -> String {
-    let text = text.replace("$__rate_interval", "1m").replace("$job", ".*").replace("$bulkhead", ".*");
+    let text = text
+        .replace("$__rate_interval", "1m")
+        .replace("$job", ".*")
+        .replace("$instance", ".*")
+        .replace("$bulkhead", ".*");
     assert!(!text.contains('$'), "there is no such variable: {text}");
     text
 }
@@ -39,7 +43,10 @@ fn every_expression_names_metrics_and_labels_of_the_table() {
     for expression in expressions() {
         assert_eq!(unknown(&expression), [""; 0], "{expression}");
         assert!(names(&expression).next().is_some(), "{expression}");
-        assert_eq!(expression.matches("{job=~\".*\",bulkhead=~\".*\"").count(), names(&expression).count());
+        assert_eq!(
+            expression.matches("{job=~\".*\",instance=~\".*\",bulkhead=~\".*\"").count(),
+            names(&expression).count()
+        );
     }
 }
 
@@ -62,15 +69,36 @@ fn every_metric_of_the_table_is_shown_but_those_that_another_says_better() {
 }
 
 #[test]
-fn the_variables_are_data_source_job_and_bulkhead() {
+fn the_variables_are_data_source_job_instance_and_bulkhead() {
     let dashboard = dashboard();
     let variables = dashboard["templating"]["list"].as_array().unwrap();
     let of = |field| variables.iter().map(|variable| variable[field].clone()).collect::<Vec<_>>();
-    assert_eq!(of("name"), ["datasource", "job", "bulkhead"]);
-    assert_eq!(of("type"), ["datasource", "query", "query"]);
+    assert_eq!(of("name"), ["datasource", "job", "instance", "bulkhead"]);
+    assert_eq!(of("type"), ["datasource", "query", "query", "query"]);
     for query in variables.iter().filter_map(|variable| variable["query"]["query"].as_str()) {
         assert!(names(query).all(|name| named(name).is_some()), "{query}");
     }
+}
+
+/// The sums of partitions depend on how many keys there are now.
+#[test]
+fn no_part_of_a_capacity_is_shown_of_partitions() {
+    let all = expressions();
+    let parts: Vec<_> =
+        all.iter().filter(|text| text.contains("bulklink_capacity{") && text.contains("_in_use{")).collect();
+    assert_eq!(parts.len(), 2);
+    for expression in all.iter().filter(|text| text.contains("bulklink_capacity{") | text.contains("offered")) {
+        assert_eq!(expression.matches(",kind=\"bulkhead\"").count(), names(expression).count(), "{expression}");
+    }
+}
+
+#[test]
+fn the_first_row_has_what_is_wrong_now() {
+    let dashboard = dashboard();
+    let panels = dashboard["panels"].as_array().unwrap();
+    assert_eq!((&panels[0]["type"], &panels[0]["title"]), (&"row".into(), &"What is wrong now".into()));
+    let first: Vec<_> = panels[1..].iter().take_while(|panel| panel["type"] != "row").collect();
+    assert!(first.len() == 6 && first.iter().all(|panel| panel["type"] == "stat" && panel["gridPos"]["y"] == 1));
 }
 
 #[test]

@@ -11,6 +11,9 @@ const ALERTS: &str = include_str!("../../../../crates/bulklink-metrics/grafana/a
 /// The service has no circuit breaker; the tests of `bulklink-metrics` show these in a scrape.
 const OF_BREAKERS: &str = "bulklink_breaker_";
 
+/// Those of keys are there only while a key has any load.
+const OF_KEYS: &str = "bulklink_key_";
+
 /// The words that are names of metrics.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| word.starts_with("bulklink_"))
@@ -23,7 +26,8 @@ fn expressions() -> Vec<String> {
     let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
     let expression = |target: &Value| target["expr"].as_str().unwrap().to_owned();
     let expressions = targets.map(expression).map(|expression| {
-        expression.replace("$__rate_interval", "1m").replace("$job", "service").replace("$bulkhead", ".*")
+        let expression = expression.replace("$__rate_interval", "1m").replace("$job", "service");
+        expression.replace("$instance", ".*").replace("$bulkhead", ".*")
     });
     expressions.collect()
 }
@@ -45,19 +49,20 @@ async fn the_demonstration_has_all_that_the_dashboard_and_the_alerts_ask_for() {
     let scraped = prometheus.get("/api/v1/label/__name__/values");
     let scraped: Vec<_> = scraped["data"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let asked = names(DASHBOARD).chain(names(ALERTS));
-    let asked: Vec<_> = asked.filter(|name| !name.starts_with(OF_BREAKERS)).collect();
+    let is_sure = |text: &str| !text.contains(OF_BREAKERS) && !text.contains(OF_KEYS);
+    let asked: Vec<_> = asked.filter(|name| is_sure(name)).collect();
     assert!(asked.len() > 50, "{asked:?}");
     for name in asked {
         assert!(scraped.contains(&name), "{name} is not in {scraped:?}");
     }
-    for expression in expressions().iter().filter(|expression| !expression.contains(OF_BREAKERS)) {
+    for expression in expressions().iter().filter(|expression| is_sure(expression)) {
         // A threshold would leave nothing.
         let expression = expression.trim_end_matches(" > 0");
         assert!(!prometheus.query(expression).is_empty(), "{expression}");
     }
     let rules = &prometheus.get("/api/v1/rules")["data"]["groups"][0]["rules"];
     let health: Vec<_> = rules.as_array().unwrap().iter().map(|rule| rule["health"].as_str()).collect();
-    assert_eq!(health, [Some("ok"); 12], "{rules}");
+    assert_eq!(health, [Some("ok"); 13], "{rules}");
 
     service.signal("-INT");
     service.logged("drained").await;
