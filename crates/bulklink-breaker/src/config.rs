@@ -15,6 +15,7 @@ use bulklink::plumbing::config::{add_schema, duration_schema, positive_duration_
 use bulklink::runtime::Clock;
 
 use crate::circuit::beside;
+use crate::registry::Circuits;
 use crate::{Breaker, Settings};
 
 /// The path of a section in an error begins with this.
@@ -165,12 +166,12 @@ impl BreakerConfig {
         builder.count_cancelled(self.count_cancelled.unwrap_or_default()).build()
     }
 
-    /// Returns the settings, if they can be those of this breaker from now on.
-    pub(crate) fn settings_for(&self, breaker: Option<&Breaker>) -> Result<Settings, InvalidArgument> {
+    /// Returns the settings, if they can be those of these circuits from now on.
+    pub(crate) fn settings_for(&self, circuits: Option<&Circuits>) -> Result<Settings, InvalidArgument> {
         let settings = self.settings()?;
-        let Some(breaker) = breaker else { return Ok(settings) };
-        breaker.core().check_settings(settings)?;
-        let has = breaker.core().config.count_cancelled;
+        let Some(circuits) = circuits else { return Ok(settings) };
+        circuits.check_settings(settings)?;
+        let has = circuits.counts_cancelled();
         match self.count_cancelled.unwrap_or_default() {
             wanted if wanted == has => Ok(settings),
             wanted => {

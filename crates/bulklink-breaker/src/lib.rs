@@ -27,7 +27,8 @@
 //! ```
 //!
 //! - [`Guard`] is a bulkhead, a breaker and a limit on the run as one policy; [`Breaker`] is a
-//!   breaker alone, and [`Circuit`] its state machine.
+//!   breaker alone, and [`Circuit`] its state machine. [`Guards`] have a bulkhead and a circuit for
+//!   each key, such as an upstream host.
 //! - [`Settings`] say when the circuit opens and closes; a [classifier](Classify), what counts as a
 //!   failure: `ByHttpStatus` (features `http` and `reqwest`) is one for responses of HTTP.
 //! - [`status`](Guard::status) has the state and the counters.
@@ -49,6 +50,8 @@ mod classify;
 mod config;
 #[cfg(feature = "std")]
 mod guard;
+#[cfg(feature = "std")]
+mod guards;
 /// For `bulklink-fleet` and `bulklink-tower`. It may change in any release.
 #[cfg(feature = "std")]
 #[doc(hidden)]
@@ -62,7 +65,8 @@ mod sync;
 
 #[cfg(feature = "std")]
 pub use breaker::{
-    Breaker, BreakerBuilder, BreakerError, BreakerStatus, BreakerTotals, Call, Health, OpenCircuit, Outcome, Transition,
+    Breaker, BreakerBuilder, BreakerError, BreakerStatus, BreakerTotals, Call, Health, KeysStatus, OpenCircuit,
+    Outcome, Transition,
 };
 #[cfg(feature = "std")]
 pub use bulklink::HandlerId;
@@ -77,5 +81,7 @@ pub use classify::{Classify, ErrorsFail};
 pub use config::{AppliedBreakers, BreakerConfig};
 #[cfg(feature = "std")]
 pub use guard::{Guard, GuardBuilder, GuardError, GuardRequest, GuardStatus, Guarded, TimedOut};
+#[cfg(feature = "std")]
+pub use guards::{Guards, GuardsBuilder};
 #[cfg(feature = "std")]
 pub use registry::{BreakerRegistry, LabelTaken};

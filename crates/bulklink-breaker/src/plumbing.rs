@@ -12,7 +12,8 @@ use crate::circuit::Refusal;
 pub use crate::circuit::settings::{Parts, Span, Threshold, duration};
 pub use crate::circuit::snapshot::Snapshot;
 pub use crate::circuit::window::Window;
-pub use crate::policy::{Admitted, Policy, Unfinished};
+pub use crate::guard::KeyRequest;
+pub use crate::policy::{Admit, Admitted, KeyedGuards, Policy, Unfinished};
 use crate::{Breaker, BreakerBuilder, Call, Circuit, ErrorsFail, Instant, Mark, Pass, Settings};
 
 /// The other processes of a shared circuit, as its breaker sees them.

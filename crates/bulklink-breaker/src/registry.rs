@@ -1,6 +1,7 @@
 //! A registry of guards and breakers by name.
 
-use std::any::Any;
+mod member;
+
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
@@ -9,11 +10,13 @@ use std::sync::Arc;
 
 use bulklink::Handle;
 use bulklink::config::ConfigError;
-use bulklink::runtime::Clock;
+use bulklink::runtime::{Clock, Runtime};
 
+use self::member::Member;
+pub(crate) use self::member::{Circuits, Keyed};
 use crate::config::{self, AppliedBreakers, BreakerConfig};
 use crate::sync::{Mutex, lock};
-use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Health};
+use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Guards, Health};
 
 /// A registry of guards and breakers by name, in the order in which they were added, on any
 /// runtimes.
@@ -46,17 +49,6 @@ pub struct BreakerRegistry {
     turn: Arc<Mutex<()>>,
 }
 
-#[derive(Clone)]
-struct Member {
-    label: Arc<str>,
-    breaker: Breaker,
-    bulkhead: Option<Handle>,
-    /// The guard itself, if it is one.
-    guard: Option<Arc<dyn Any + Send + Sync>>,
-    /// Whether a configuration has added it.
-    is_configured: bool,
-}
-
 impl BreakerRegistry {
     /// Creates a registry without members.
     #[must_use]
@@ -77,7 +69,7 @@ impl BreakerRegistry {
     {
         self.insert(Member {
             label: guard.bulkhead().label().into(),
-            breaker: guard.breaker().classified(ErrorsFail),
+            circuits: Circuits::One(guard.breaker().classified(ErrorsFail)),
             bulkhead: Some(guard.bulkhead().handle().clone()),
             guard: Some(Arc::new(guard.clone())),
             is_configured: false,
@@ -93,9 +85,48 @@ impl BreakerRegistry {
         let label = breaker.shared_label();
         self.insert(Member {
             label,
-            breaker: breaker.classified(ErrorsFail),
+            circuits: Circuits::One(breaker.classified(ErrorsFail)),
             bulkhead: None,
             guard: None,
+            is_configured: false,
+        })
+    }
+
+    /// Adds guards by key, as one member under the label of their partitions: with the sums and the
+    /// worst state of all circuits, as [`Guards::status`].
+    ///
+    /// # Errors
+    ///
+    /// If the label is taken, even by the same guards.
+    ///
+    /// ```
+    /// use bulklink_breaker::{BreakerRegistry, Guards, Health};
+    /// use bulklink_tokio::Partitions;
+    ///
+    /// let partitions = Partitions::<String>::builder("upstreams").parallelism(10);
+    /// let upstreams = Guards::builder(&partitions.max_partitions(100).build()?).build()?;
+    /// let registry = BreakerRegistry::new();
+    /// registry.add_guards(&upstreams)?;
+    ///
+    /// # let _request = upstreams.key("a.example.com");
+    /// upstreams.breaker("a.example.com").expect("it was asked for").force_open();
+    /// assert_eq!(registry.health(), Health::Isolated);
+    /// let status = &registry.breaker_status()[0];
+    /// assert_eq!(status.keys.as_ref().expect("of guards by key").open, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn add_guards<K, R, C, S>(&self, guards: &Guards<K, R, C, S>) -> Result<(), LabelTaken>
+    where
+        K: Send + Sync + 'static,
+        R: Runtime,
+        C: Send + Sync + 'static,
+        S: Send + Sync + 'static,
+    {
+        self.insert(Member {
+            label: guards.label().into(),
+            circuits: Circuits::Keyed(guards.circuits()),
+            bulkhead: None,
+            guard: Some(Arc::new(guards.clone())),
             is_configured: false,
         })
     }
@@ -111,9 +142,7 @@ impl BreakerRegistry {
                     return Ok(());
                 }
                 Some(other)
-                    if other.guard.is_none()
-                        && member.guard.is_some()
-                        && Arc::ptr_eq(other.breaker.core(), member.breaker.core()) =>
+                    if other.guard.is_none() && member.guard.is_some() && other.circuits.is(&member.circuits) =>
                 {
                     Ok(mem::replace(other, member))
                 }
@@ -169,11 +198,11 @@ impl BreakerRegistry {
         let members = self.members();
         let (mut added, mut changed) = (Vec::new(), Vec::new());
         for (label, section) in &sections {
-            let found = members.iter().find(|member| member.label == *label).map(|member| &member.breaker);
+            let found = members.iter().find(|member| member.label == *label).map(|member| &member.circuits);
             let settings = section.config.settings_for(found);
             let planned = settings.and_then(|settings| match found {
-                Some(breaker) => {
-                    changed.push((Arc::clone(label), breaker, settings));
+                Some(circuits) => {
+                    changed.push((Arc::clone(label), circuits, settings));
                     Ok(())
                 }
                 None => section.config.build(clock.clone(), label, settings).map(|breaker| added.push(breaker)),
@@ -184,7 +213,8 @@ impl BreakerRegistry {
         self.add_configured(&added).map_err(|taken| config::taken_meanwhile(&taken.label))?;
         let added = added.iter().map(Breaker::shared_label).collect();
         // All were checked, so that only those that change nothing are left out.
-        changed.retain(|(_, breaker, settings)| breaker.reconfigure(*settings).is_ok_and(|before| before != *settings));
+        changed
+            .retain(|(_, circuits, settings)| circuits.reconfigure(*settings).is_ok_and(|before| before != *settings));
         let changed = changed.into_iter().map(|(label, ..)| label).collect();
         drop(members);
         let (kept, removed) = self.release_all_but(&sections);
@@ -196,7 +226,8 @@ impl BreakerRegistry {
     /// that are gone.
     fn release_all_but<T>(&self, sections: &BTreeMap<Arc<str>, T>) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let is_over = |member: &Member| member.is_configured && !sections.contains_key(&member.label);
-        let removed = self.remove_where(|member| is_over(member) && Arc::strong_count(member.breaker.core()) == 1);
+        let is_unused = |breaker: &Breaker| Arc::strong_count(breaker.core()) == 1;
+        let removed = self.remove_where(|member| is_over(member) && member.circuits.one().is_some_and(is_unused));
         let kept = lock(&self.members).iter().filter(|member| is_over(member)).cloned().collect();
         let labels = |members: Vec<Member>| {
             let mut labels: Vec<_> = members.into_iter().map(|member| member.label).collect();
@@ -217,7 +248,7 @@ impl BreakerRegistry {
         }
         members.extend(breakers.iter().map(|breaker| Member {
             label: breaker.shared_label(),
-            breaker: breaker.clone(),
+            circuits: Circuits::One(breaker.clone()),
             bulkhead: None,
             guard: None,
             is_configured: true,
@@ -248,11 +279,19 @@ impl BreakerRegistry {
         guard.downcast_ref::<Guard<R, K>>().cloned()
     }
 
+    /// Returns the guards by key with this label, to make calls. `None` if there are none, or if a
+    /// type differs.
+    #[must_use]
+    pub fn guards<K: 'static, R: 'static, C: 'static, S: 'static>(&self, label: &str) -> Option<Guards<K, R, C, S>> {
+        let guards = self.find(label)?.guard?;
+        guards.downcast_ref::<Guards<K, R, C, S>>().cloned()
+    }
+
     /// Returns the breaker with this label, or that of the guard with this label, without its
-    /// classifier: see [`Breaker::classified`].
+    /// classifier: see [`Breaker::classified`]. Guards by key have one for each key.
     #[must_use]
     pub fn breaker(&self, label: &str) -> Option<Breaker> {
-        self.find(label).map(|member| member.breaker)
+        self.find(label)?.circuits.one().cloned()
     }
 
     fn find(&self, label: &str) -> Option<Member> {
@@ -278,32 +317,29 @@ impl BreakerRegistry {
     /// Returns the status of each member, in the order in which they were added.
     #[must_use]
     pub fn status(&self) -> Vec<GuardStatus> {
-        let members = self.members();
-        members
-            .iter()
-            .map(|Member { label, breaker, bulkhead, .. }| {
-                GuardStatus::of(Arc::clone(label), breaker, bulkhead.as_ref())
-            })
-            .collect()
+        let status = |member: Member| {
+            let bulkhead = member.bulkhead.as_ref().map(Handle::status);
+            GuardStatus { label: Arc::clone(&member.label), breaker: member.circuits.status(), bulkhead }
+        };
+        self.members().into_iter().map(status).collect()
     }
 
     /// Returns the status of the breaker of each member, by the member's label.
     #[must_use]
     pub fn breaker_status(&self) -> Vec<BreakerStatus> {
-        let members = self.members();
-        members.into_iter().map(|Member { label, breaker, .. }| BreakerStatus { label, ..breaker.status() }).collect()
+        self.members().iter().map(Member::status).collect()
     }
 
     /// Returns the worst health of all: a registry without members is healthy.
     #[must_use]
     pub fn health(&self) -> Health {
-        self.members().iter().map(|member| member.breaker.health()).max().unwrap_or(Health::Healthy)
+        self.members().iter().map(|member| member.circuits.status().health()).max().unwrap_or(Health::Healthy)
     }
 
     /// Closes the circuits of all, and forgets their outcomes. Their counters stay.
     pub fn reset_all(&self) {
         for member in self.members() {
-            member.breaker.force_closed();
+            member.circuits.force_closed();
         }
     }
 }

@@ -3,13 +3,16 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::hash::BuildHasher;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bulklink::Rejection;
-use bulklink_breaker::plumbing::{self, Admitted, Policy, Unfinished};
-use bulklink_breaker::{Breaker, Classify, ErrorsFail, GuardError, OpenCircuit, Outcome};
+use bulklink::partitions::Lookup;
+use bulklink::runtime::Runtime;
+use bulklink_breaker::plumbing::{self, Admit, Admitted, KeyedGuards, Policy, Unfinished};
+use bulklink_breaker::{Breaker, Classify, ErrorsFail, GuardError, Guards, OpenCircuit, Outcome};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -21,7 +24,8 @@ use crate::{BoxError, Errors};
 /// Puts a [`Guard`](bulklink_breaker::Guard) around a service, or a [`Breaker`] alone: each request
 /// is a call of it.
 ///
-/// All services that it makes, and their clones, share the guard.
+/// All services that it makes, and their clones, share the guard. With
+/// [`keyed`](GuardLayer::keyed), each key has its own.
 ///
 /// ```
 /// use bulklink_breaker::{Guard, OpenCircuit};
@@ -121,6 +125,46 @@ impl<G: Policy> GuardLayer<G> {
     #[must_use]
     pub fn new(guard: &G) -> Self {
         GuardLayer { guard: guard.clone(), clock: RequestClock::of_the_machine(), outcome: Errors }
+    }
+}
+
+impl<Q: 'static, R: Runtime<Sleep: Send, Instant: Send>, C: Send + Sync + 'static> GuardLayer<KeyedGuards<Q, R, C>> {
+    /// Makes a layer of [guards by key](Guards), such as one for each upstream host; `key` finds the
+    /// key in a request. It is asked again for a request that is rejected.
+    ///
+    /// ```
+    /// use bulklink_breaker::Guards;
+    /// use bulklink_tokio::Partitions;
+    /// use bulklink_tower::GuardLayer;
+    /// use tower::{Service, ServiceBuilder, ServiceExt};
+    ///
+    /// struct Query {
+    ///     host: String,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), bulklink_tower::BoxError> {
+    /// let partitions = Partitions::<String>::builder("upstreams").parallelism(10);
+    /// let upstreams = Guards::builder(&partitions.max_partitions(1_000).build()?).build()?;
+    ///
+    /// let ask = async |query: Query| Ok::<_, std::io::Error>(format!("from {}", query.host));
+    /// let by_host = GuardLayer::keyed(&upstreams, |query: &Query| &*query.host);
+    /// let mut search = ServiceBuilder::new().layer(by_host).service_fn(ask);
+    ///
+    /// let query = Query { host: "a.example.com".into() };
+    /// assert_eq!(search.ready().await?.call(query).await?, "from a.example.com");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn keyed<L, K, S, F>(guards: &Guards<K, R, C, S>, key: F) -> Self
+    where
+        L: Lookup<K> + ?Sized,
+        K: Send + Sync + 'static,
+        S: BuildHasher + Send + Sync + 'static,
+        F: Fn(&Q) -> &L + Send + Sync + 'static,
+    {
+        GuardLayer::new(&KeyedGuards::new(guards, key))
     }
 }
 
@@ -230,7 +274,7 @@ impl<S, Q, G, O> Service<Q> for GuardService<S, G, O>
 where
     S: Service<Q, Future: Send, Response: Send, Error: Send> + Clone + Send + 'static,
     Q: Send + 'static,
-    G: Policy<Classifier: Classify<S::Response, S::Error>>,
+    G: Admit<Q> + Policy<Classifier: Classify<S::Response, S::Error>>,
     O: Guarding<Q, S::Response, S::Error, Held: Send, Protocol: Send> + Send + Sync + 'static,
 {
     type Response = O::Response;
@@ -247,9 +291,10 @@ where
         Box::pin(async move {
             let protocol = outcome.protocol(&request);
             let deadline = outcome.deadline(&request, &clock);
-            let Admitted { call, slot } = match guard.admit(deadline.as_ref().map(Deadline::left)).await {
+            let ask = guard.ask(&request);
+            let Admitted { call, slot } = match guard.admit(ask, deadline.as_ref().map(Deadline::left)).await {
                 Ok(admitted) => admitted,
-                Err(error) => return outcome.refused(protocol, error, || guard.estimated_wait()),
+                Err(error) => return outcome.refused(protocol, error, || guard.estimated_wait(&request)),
             };
             let held = slot.map(|slot| outcome.admitted(&mut request, slot));
             // Declared after what holds the slot, and so dropped before it.

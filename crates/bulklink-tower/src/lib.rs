@@ -32,6 +32,7 @@
 //! | has users that must not starve each other | [`keyed`]`(&partitions, key)`, then one of those |
 //! | is of another protocol | [`new`]`(&bulkhead)` alone: the slot is held until the answer |
 //! | is not to be called while it fails | `GuardLayer` or `BreakerLayer`, feature `breaker` |
+//! | is a client of many hosts, each of which may fail | `GuardLayer::keyed`, feature `breaker` |
 //! | is called by a program that relies on `poll_ready` | [`BackpressureLayer::new`]`(&bulkhead)` |
 //!
 //! [`new`]: BulkheadLayer::new
@@ -129,6 +130,9 @@ mod rejection;
 mod service;
 
 pub use backpressure::{BackpressureLayer, BackpressureService};
+#[cfg(feature = "breaker")]
+#[doc(inline)]
+pub use bulklink_breaker::plumbing::KeyedGuards;
 #[cfg(feature = "tokio")]
 pub use connections::{Connection, LimitedListener};
 pub use deadline::Deadline;

@@ -73,6 +73,10 @@ impl<'a> Call<'a> {
         self
     }
 
+    pub(crate) fn label(&self) -> Arc<str> {
+        Arc::clone(&self.core.config.label)
+    }
+
     /// Its operation has succeeded, and the answer is on its way to a reader.
     pub(crate) fn answered(mut self) -> Self {
         self.began = self.core.beginning_of_answered(self.began);

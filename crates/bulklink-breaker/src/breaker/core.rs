@@ -17,8 +17,8 @@ use bulklink::InvalidArgument;
 use super::counters::{Striped, Successes, TAG, Used};
 use super::event::{Handlers, Transition};
 use super::waiters::Waiters;
-use super::{BreakerStatus, BreakerTotals, Config, OpenCircuit};
-use crate::circuit::{Circuit, Mark, Pass, ProbeId, Refusal, State, View};
+use super::{BreakerTotals, Config, OpenCircuit};
+use crate::circuit::{Circuit, Mark, Pass, ProbeId, Refusal, State};
 use crate::plumbing::{Access, Peer, Settled};
 use crate::sync::{self, AtomicU64, Mutex, MutexGuard};
 use crate::{Instant, Outcome, Settings};
@@ -48,6 +48,10 @@ pub(crate) struct Ticket(u64);
 /// The number of the latest breaker.
 static INSTANCES: Number = Number::new(0);
 
+pub(crate) fn next_instance() -> u64 {
+    INSTANCES.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 pub(crate) struct Core {
     pub(crate) config: Config,
     instance: u64,
@@ -72,6 +76,8 @@ pub(super) struct Locked {
     pub(super) totals: BreakerTotals,
     /// Where threads of this breaker count successes.
     used: Used,
+    /// When a call last changed the circuit, or was let through as a probe.
+    pub(super) changed_at: Instant,
 }
 
 /// The rejection of a call that could only be a probe, while as many run as may.
@@ -99,7 +105,7 @@ impl Core {
         let core = Core {
             slow_after: Number::new(slow_after(circuit.settings())),
             config,
-            instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
+            instance: next_instance(),
             word: AtomicU64::new(0),
             until: AtomicU64::new(0),
             locked: Mutex::new(Locked {
@@ -107,6 +113,7 @@ impl Core {
                 next_probe: 0,
                 totals: BreakerTotals::default(),
                 used: Used::default(),
+                changed_at: Instant::EPOCH,
             }),
             successes: Successes::default(),
             refused: Striped::default(),
@@ -305,7 +312,11 @@ impl Core {
     pub(crate) fn set_settings(&self, settings: Settings) -> Result<Settings, InvalidArgument> {
         let owned = |invalid: InvalidArgument| invalid.of(format_args!("breaker {}", self.config.label));
         self.check_settings(settings).map_err(owned)?;
-        self.change(self.now(), false, |locked| {
+        self.replace_settings(self.now(), settings)
+    }
+
+    pub(super) fn replace_settings(&self, now: Instant, settings: Settings) -> Result<Settings, InvalidArgument> {
+        self.change(now, false, |locked| {
             let before = *locked.circuit.settings();
             locked.circuit.set_settings(settings)?;
             self.slow_after.store(slow_after(&settings), Ordering::Relaxed);
@@ -353,6 +364,7 @@ impl Core {
     /// whether it is by hand.
     fn change_if_forced<T>(&self, now: Instant, change: impl FnOnce(&mut Locked) -> (T, bool)) -> T {
         let mut locked = self.lock_told(now);
+        locked.changed_at = now;
         locked.used.add_own();
         let generation = locked.circuit.generation();
         let from = self.state();
@@ -381,7 +393,7 @@ impl Core {
 
     /// Locks the circuit, adds all successes that were counted beside it, and lets none be
     /// counted there until it is published.
-    fn lock_told(&self, now: Instant) -> MutexGuard<'_, Locked> {
+    pub(super) fn lock_told(&self, now: Instant) -> MutexGuard<'_, Locked> {
         let mut locked = self.lock();
         let successes = self.successes.shut(locked.used);
         locked.totals.successes += successes;
@@ -390,7 +402,7 @@ impl Core {
     }
 
     /// Writes the word, and lets successes be counted beside the lock if the circuit is calm.
-    fn publish(&self, locked: &Locked) -> State {
+    pub(super) fn publish(&self, locked: &Locked) -> State {
         let circuit = &locked.circuit;
         // At the epoch, a cool-down has never passed.
         let view = circuit.view(Instant::EPOCH);
@@ -431,25 +443,8 @@ impl Core {
         }
     }
 
-    pub(crate) fn view(&self) -> View {
-        let now = self.now();
-        let locked = self.lock_told(now);
-        self.publish(&locked);
-        locked.circuit.view(now)
-    }
-
-    pub(crate) fn status(&self) -> BreakerStatus {
-        let now = self.now();
-        let locked = self.lock_told(now);
-        self.publish(&locked);
-        let (circuit, totals) = (locked.circuit.view(now), self.whole(&locked));
-        drop(locked);
-        let is_connected = self.peer.as_ref().map(|peer| peer.is_connected());
-        BreakerStatus { label: Arc::clone(&self.config.label), instance: self.instance, circuit, totals, is_connected }
-    }
-
     /// Adds the counts beside the lock.
-    fn whole(&self, locked: &Locked) -> BreakerTotals {
+    pub(super) fn whole(&self, locked: &Locked) -> BreakerTotals {
         let mut totals = locked.totals;
         totals.successes += self.successes.sum(locked.used);
         totals.rejected += self.refused.sum();

@@ -8,7 +8,8 @@ use crate::circuit::View;
 
 /// The status of a breaker: its circuit and its counters, in one reading.
 ///
-/// Returned by [`Breaker::status`](crate::Breaker::status).
+/// Returned by [`Breaker::status`](crate::Breaker::status), and by
+/// [`Guards::status`](crate::Guards::status), where it is that of the circuits of all keys.
 ///
 /// ```
 /// use bulklink::StdClock;
@@ -30,12 +31,36 @@ pub struct BreakerStatus {
     /// counters of an instance never run back.
     pub instance: u64,
     /// The circuit. The [counts](View::counts) of a window of time can contain older successes:
-    /// those counted beside the lock count from the next look under it, such as this one.
+    /// those counted beside the lock count from the next look under it, such as this one. Of the
+    /// circuits of keys, it is one in the worst state, or a new one if all are closed.
     pub circuit: View,
-    /// The counters.
+    /// The counters: of the circuits of keys, their sums with those that were evicted.
     pub totals: BreakerTotals,
     /// Whether the store of the circuit is in reach. `None` if the circuit is not shared.
     pub is_connected: Option<bool>,
+    /// The circuits of keys. `None` for one circuit.
+    pub keys: Option<KeysStatus>,
+}
+
+/// The circuits of keys: part of the [status](BreakerStatus::keys) of [`Guards`](crate::Guards).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KeysStatus {
+    /// How many keys have a circuit.
+    pub kept: usize,
+    /// How many can have one at the same time.
+    pub max: usize,
+    /// How many circuits are open.
+    pub open: usize,
+    /// How many are half-open.
+    pub half_open: usize,
+    /// The labels of open circuits: of at most ten, those that were asked last, in this order. None
+    /// unless [keys are shown](crate::GuardsBuilder::show_keys).
+    pub open_labels: Vec<Arc<str>>,
+    /// How many circuits were evicted for those of other keys.
+    pub evicted: u64,
+    /// How many requests got no circuit of their key, because all were open or in use.
+    pub without_circuit: u64,
 }
 
 impl BreakerStatus {

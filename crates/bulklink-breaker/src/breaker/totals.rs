@@ -60,6 +60,21 @@ impl BreakerTotals {
         }
     }
 
+    /// Adds the counts of another breaker.
+    pub(crate) fn add(&mut self, other: &BreakerTotals) {
+        self.successes += other.successes;
+        self.failures += other.failures;
+        self.slow += other.slow;
+        self.timed_out += other.timed_out;
+        self.panicked += other.panicked;
+        self.ignored += other.ignored;
+        self.cancelled += other.cancelled;
+        self.stale += other.stale;
+        self.rejected += other.rejected;
+        self.probes += other.probes;
+        self.opened += other.opened;
+    }
+
     pub(super) fn count(&mut self, ending: Ending, mark: Option<Mark>, counted: bool) {
         match ending {
             Ending::Outcome(Outcome::Success) => self.successes += 1,

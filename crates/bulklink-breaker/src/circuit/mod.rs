@@ -10,6 +10,8 @@ mod state;
 pub(crate) mod window;
 
 use alloc::vec::Vec;
+#[cfg(feature = "std")]
+use core::time::Duration;
 
 use bulklink::{InvalidArgument, runtime::Instant};
 
@@ -86,6 +88,21 @@ pub struct View {
     pub probe_failures: u32,
     /// The probes that have not ended, within their lease.
     pub probes: usize,
+}
+
+impl View {
+    pub(crate) const fn closed(generation: u64) -> Self {
+        View {
+            state: State::Closed,
+            generation,
+            retry_at: None,
+            is_forced: false,
+            counts: Counts { calls: 0, failures: 0, slow: 0 },
+            probe_successes: 0,
+            probe_failures: 0,
+            probes: 0,
+        }
+    }
 }
 
 /// A circuit breaker's state machine.
@@ -195,6 +212,12 @@ impl Circuit {
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Returns how long the circuit stays open the next time that its probes fail, or did last.
+    #[cfg(feature = "std")]
+    pub(crate) fn cool_down(&self) -> Duration {
+        self.settings.cool_down_after(self.reopened)
     }
 
     /// Returns the number of transitions.
@@ -347,16 +370,7 @@ impl Circuit {
     /// Returns the state at `now`.
     #[must_use]
     pub fn view(&self, now: Instant) -> View {
-        let mut view = View {
-            state: State::Closed,
-            generation: self.generation,
-            retry_at: None,
-            is_forced: false,
-            counts: Counts::default(),
-            probe_successes: 0,
-            probe_failures: 0,
-            probes: 0,
-        };
+        let mut view = View::closed(self.generation);
         match &self.phase {
             Phase::Closed => view.counts = self.window.counts(now),
             Phase::Open { until: Some(until) } if *until <= now => view.state = State::HalfOpen,

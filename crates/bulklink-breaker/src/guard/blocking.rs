@@ -6,6 +6,7 @@ use bulklink::plumbing::catch;
 use bulklink::runtime::Clock;
 use bulklink::{OwnedSlot, Request};
 
+use super::request::{Parts, Terms};
 use super::slot::Unused;
 use super::{Guard, GuardError, GuardRequest};
 use crate::Classify;
@@ -46,15 +47,15 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardRequest<'_, R, K> {
     where
         K: Classify<T, E>,
     {
-        let GuardRequest { guard: Guard { bulkhead, breaker, .. }, request } = self;
+        let Parts { breaker, request, terms: Terms { classify, .. } } = self.parts();
         breaker.check()?;
-        let slot = Unused::new(bulkhead.with(request).blocking_slot_unless(breaker.opened())??, OwnedSlot::abandon);
+        let slot = Unused::new(request.blocking_slot_unless(breaker.opened())??, OwnedSlot::abandon);
         let call = breaker.blocking_ask_operation()?;
         let _slot = slot.begin();
         // Caught, because a closure may run and succeed on a thread that is panicking already.
         match catch(operation) {
             Ok(result) => {
-                call.settle(breaker.classifier().classify(&result));
+                call.settle(classify.classify(&result));
                 result.map_err(GuardError::Operation)
             }
             Err(payload) => {

@@ -12,9 +12,10 @@ use bulklink::runtime::{Runtime, SpawnBlocking, SpawnError};
 use bulklink::{OwnedSlot, Request};
 use futures_channel::oneshot;
 
+use super::request::{Parts, Terms};
 use super::run::limited;
-use super::slot::Unused;
-use super::{Guard, GuardError, GuardRequest};
+use super::slot::{Unused, admit};
+use super::{Guard, GuardError, GuardRequest, TimedOut};
 use crate::sync::{Mutex, lock};
 use crate::{Call, Classify};
 
@@ -77,11 +78,11 @@ impl<R: Runtime + SpawnBlocking, K> GuardRequest<'_, R, K> {
         E: Send + 'static,
         K: Classify<T, E> + Clone + Send + 'static,
     {
-        let GuardRequest { guard, request } = self;
-        let (call, slot) = guard.admit_owned(request).await?;
+        let Parts { breaker, request, terms: Terms { runtime, classify, run_limit } } = self.parts();
+        let (call, slot) = admit(&breaker, request).await?;
         let (sender, mut receiver) = oneshot::channel();
         let caller = Caller(Arc::new(Mutex::new(Stage::Waiting { operation, call, slot })));
-        let (shared, classify) = (Arc::clone(&caller.0), guard.breaker.classifier().clone());
+        let (shared, classify) = (Arc::clone(&caller.0), classify.clone());
         let work = move || {
             let Some(ended) = run(&shared, &classify) else { return };
             // The caller may be gone. Its result is foreign.
@@ -89,18 +90,17 @@ impl<R: Runtime + SpawnBlocking, K> GuardRequest<'_, R, K> {
                 discard(unwanted);
             }
         };
-        let runtime = guard.bulkhead.runtime();
         // A runtime may panic where it cannot start a thread.
         catch(|| runtime.spawn_blocking(work)).unwrap_or_else(|payload| {
             discard(payload);
             Err(SpawnError::new("it panicked"))
         })?;
-        let ended = match limited(runtime, guard.run_limit, Pin::new(&mut receiver)).await {
+        let ended = match limited(runtime, run_limit, Pin::new(&mut receiver)).await {
             Some(ended) => ended,
             None => match take_if(&caller.0, |_| true) {
                 Stage::Running(call) => {
                     call.time_out();
-                    return Err(GuardError::TimedOut(guard.timed_out()));
+                    return Err(GuardError::TimedOut(TimedOut::new(breaker.shared_label(), run_limit)));
                 }
                 // Its outcome is counted, and its result is on its way.
                 Stage::Over => receiver.await,

@@ -118,6 +118,12 @@ pub struct TimedOut {
     pub limit: Duration,
 }
 
+impl TimedOut {
+    pub(super) fn new(label: Arc<str>, limit: Option<Duration>) -> Self {
+        TimedOut { label, limit: limit.unwrap_or_default() }
+    }
+}
+
 impl fmt::Display for TimedOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "guard {}: the operation ran for longer than {:?}", self.label, self.limit)

@@ -5,6 +5,7 @@ mod builder;
 mod closure;
 mod error;
 mod execute;
+mod request;
 mod run;
 mod slot;
 mod status;
@@ -20,6 +21,10 @@ use bulklink::{Bulkhead, Request};
 pub use self::builder::GuardBuilder;
 pub use self::error::{GuardError, TimedOut};
 use self::execute::Execute;
+pub(crate) use self::request::Terms;
+pub use self::request::{GuardRequest, KeyRequest};
+pub(crate) use self::run::run_limited;
+pub(crate) use self::slot::admit;
 pub use self::status::GuardStatus;
 pub use self::wrap::Guarded;
 use crate::{Breaker, Classify, ErrorsFail, Health};
@@ -199,7 +204,7 @@ impl<R: Clock, K> Guard<R, K> {
     /// ```
     #[inline]
     pub const fn with(&self, request: Request<R::Instant>) -> GuardRequest<'_, R, K> {
-        GuardRequest { guard: self, request }
+        GuardRequest::of_guard(self, request)
     }
 
     /// Binds a request that waits at most `limit`, and never longer than the bulkhead's own limit.
@@ -209,42 +214,9 @@ impl<R: Clock, K> Guard<R, K> {
     }
 }
 
-/// A [`Request`] bound to the guard that it asks; made by [`Guard::with`] and [`Guard::within`].
-/// Each method is that of [`Guard`] with the same name.
-#[must_use = "a request does nothing until it asks"]
-pub struct GuardRequest<'a, R: Clock, K> {
-    guard: &'a Guard<R, K>,
-    request: Request<R::Instant>,
-}
-
-impl<'a, R: Runtime, K> GuardRequest<'a, R, K> {
-    /// Runs an operation behind the guard, as [`Guard::execute`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Guard::execute`].
-    #[inline]
-    pub fn execute<T, E, F>(
-        self,
-        operation: F,
-    ) -> impl Future<Output = Result<T, GuardError<E>>> + use<'a, T, E, F, R, K>
-    where
-        F: Future<Output = Result<T, E>>,
-        K: Classify<T, E>,
-    {
-        Execute::with(self.guard, self.request, operation)
-    }
-}
-
-impl<R: Clock, K> fmt::Debug for GuardRequest<'_, R, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardRequest").field("guard", &self.guard.breaker.label()).finish_non_exhaustive()
-    }
-}
-
 impl<R, K> Guard<R, K> {
     fn timed_out(&self) -> TimedOut {
-        TimedOut { label: self.breaker.shared_label(), limit: self.run_limit.unwrap_or_default() }
+        TimedOut::new(self.breaker.shared_label(), self.run_limit)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bulklink::runtime::{Instant, Runtime, Timer};
 
-use super::{Guard, TimedOut};
+use super::TimedOut;
 use crate::Call;
 
 /// The end of a run that began when this was made.
@@ -37,16 +37,16 @@ impl<R: Runtime> Limit<R> {
     }
 }
 
-impl<R: Runtime, K> Guard<R, K> {
-    /// Runs the operation of a call that is in its slot.
-    pub(crate) async fn run_limited<F: Future>(
-        &self,
-        call: &mut Call<'static>,
-        operation: Pin<&mut F>,
-    ) -> Result<F::Output, TimedOut> {
-        let run = pin!(call.run(operation));
-        limited(self.bulkhead.runtime(), self.run_limit, run).await.ok_or_else(|| self.timed_out())
-    }
+/// Runs the operation of a call that is in its slot.
+pub(crate) async fn run_limited<R: Runtime, F: Future>(
+    runtime: &R,
+    limit: Option<Duration>,
+    call: &mut Call<'static>,
+    operation: Pin<&mut F>,
+) -> Result<F::Output, TimedOut> {
+    let label = call.label();
+    let run = pin!(call.run(operation));
+    limited(runtime, limit, run).await.ok_or_else(|| TimedOut::new(label, limit))
 }
 
 /// Polls an operation until it ends. Returns `None` when its limit has passed.

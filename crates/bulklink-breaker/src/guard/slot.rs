@@ -5,9 +5,9 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use bulklink::runtime::Runtime;
-use bulklink::{OwnedSlot, Rejection, Request};
+use bulklink::{BoundRequest, OwnedSlot, Rejection};
 
-use super::{Guard, GuardError};
+use super::GuardError;
 use crate::{Breaker, Call};
 
 /// Waits for a slot, and leaves the queue when the circuit opens.
@@ -23,18 +23,16 @@ where
     .await
 }
 
-impl<R: Runtime, K> Guard<R, K> {
-    /// Waits for a slot, and asks the circuit with it, for a call that borrows nothing.
-    pub(crate) async fn admit_owned<E>(
-        &self,
-        request: Request<R::Instant>,
-    ) -> Result<(Call<'static>, Unused<OwnedSlot>), GuardError<E>> {
-        self.breaker.check()?;
-        let slot = wait(&self.breaker, self.bulkhead.with(request).slot()).await?;
-        let slot = Unused::new(slot, OwnedSlot::abandon);
-        let call = self.breaker.ask_owned_operation().await?;
-        Ok((call, slot))
-    }
+/// Waits for a slot, and asks the circuit with it, for a call that borrows nothing.
+pub(crate) async fn admit<R: Runtime, E, K>(
+    breaker: &Breaker<K>,
+    request: BoundRequest<R>,
+) -> Result<(Call<'static>, Unused<OwnedSlot>), GuardError<E>> {
+    breaker.check()?;
+    let slot = wait(breaker, request.slot()).await?;
+    let slot = Unused::new(slot, OwnedSlot::abandon);
+    let call = breaker.ask_owned_operation().await?;
+    Ok((call, slot))
 }
 
 /// A slot before its operation. If that never begins, because the circuit has opened or the

@@ -14,11 +14,12 @@ use crate::{Breaker, BreakerStatus, Health};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GuardStatus {
-    /// The name of the bulkhead, or of a breaker without one.
+    /// The name of the bulkhead, of the partitions, or of a breaker without them.
     pub label: Arc<str>,
     /// The status of the breaker.
     pub breaker: BreakerStatus,
-    /// The status of the bulkhead. `None` for a breaker without one.
+    /// The status of the bulkhead. `None` for a breaker without one, and for guards by key: that of
+    /// their bulkheads is the status of their [partitions](crate::Guards::partitions).
     pub bulkhead: Option<Status>,
 }
 

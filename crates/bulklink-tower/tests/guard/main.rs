@@ -3,6 +3,7 @@
 
 mod bodies;
 mod breakers;
+mod keyed;
 mod nesting;
 mod responses;
 mod services;

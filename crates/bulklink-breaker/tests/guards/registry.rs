@@ -1,0 +1,56 @@
+//! Guards by key in a registry.
+
+use bulklink::partitions::RandomState;
+use bulklink::testing::FakeRuntime;
+use bulklink_breaker::{Breaker, BreakerConfig, BreakerRegistry, ErrorsFail, Health, Settings, State};
+
+use crate::{call, executor, guards, is_open, ms, trip};
+
+#[test]
+fn a_registry_has_the_sum_of_all_keys_under_one_label() {
+    let executor = executor();
+    let (registry, guards) = (BreakerRegistry::new(), guards(&executor, 10));
+    registry.add_guards(&guards).expect("a new label");
+    assert_eq!(
+        registry.add_guards(&guards).expect_err("taken").to_string(),
+        "hosts: the registry has a member of this label"
+    );
+    trip(&guards, 1);
+    call(&guards, &2, Ok(())).expect("a closed circuit");
+    for status in [registry.breaker_status(), registry.status().into_iter().map(|status| status.breaker).collect()] {
+        assert_eq!((status.len(), &*status[0].label, status[0].circuit.state), (1, "hosts", State::Open));
+        assert_eq!((status[0].totals.failures, status[0].totals.successes), (2, 1));
+        assert_eq!(status[0].keys.as_ref().map(|keys| (keys.kept, keys.open)), Some((2, 1)));
+    }
+    assert!(registry.breaker("hosts").is_none() && registry.health() == Health::Isolated);
+    let found = registry.guards::<u32, FakeRuntime, ErrorsFail, RandomState>("hosts").expect("added");
+    assert!(is_open(&found, 1));
+    assert!(registry.guards::<u64, FakeRuntime, ErrorsFail, RandomState>("hosts").is_none());
+    registry.reset_all();
+    assert!(registry.health().is_healthy() && !is_open(&guards, 1));
+    let breaker = Breaker::builder_on(executor.clock(), "hosts").build().expect("valid settings");
+    assert!(registry.add_breaker(&breaker).is_err());
+    assert!(registry.remove("hosts") && registry.is_empty());
+}
+
+#[test]
+fn a_section_of_a_configuration_changes_the_settings_of_all_keys() {
+    let executor = executor();
+    let (registry, guards) = (BreakerRegistry::new(), guards(&executor, 10));
+    registry.add_guards(&guards).expect("a new label");
+    let mut config = BreakerConfig::default();
+    (config.failures, config.cool_down) = (Some(1), Some(ms(50)));
+    let mut sections = [("hosts".to_owned(), config)].into();
+    let applied = registry.apply(&sections, &executor.clock()).expect("valid");
+    assert_eq!(applied.to_string(), "hosts: changed");
+    assert_eq!(guards.settings(), Settings::consecutive(1).cool_down(ms(50)));
+    assert!(call(&guards, &1, Err("down")).is_err() && is_open(&guards, 1));
+    assert!(registry.apply(&sections, &executor.clock()).expect("valid").is_empty());
+    config.count_cancelled = Some(true);
+    sections.insert("hosts".to_owned(), config);
+    let refused = registry.apply(&sections, &executor.clock()).expect_err("it cannot change");
+    assert_eq!(refused.to_string(), "breakers.hosts.count_cancelled must stay false while this exists, got true");
+    sections.clear();
+    assert!(registry.apply(&sections, &executor.clock()).expect("valid").is_empty());
+    assert_eq!(registry.len(), 1);
+}
