@@ -170,6 +170,10 @@ table! {
         "Calls that were let through as probes.";
     BreakerOpened: Counter of Breaker, "breaker_opened_total" "breaker.opened" "{opening}",
         "How often the circuit was opened, also after a probe and by hand.";
+    BreakerKeys: Gauge of Breaker, "breaker_keys" "breaker.keys" "{key}" ["state"],
+        "Keys with a circuit in this state; absent unless each key has a circuit.";
+    BreakerWithoutCircuit: Counter of Breaker, "breaker_without_circuit_total" "breaker.without_circuit" "{request}",
+        "Requests without a circuit of their key, for want of room; absent unless each key has a circuit.";
 }
 
 impl Id {

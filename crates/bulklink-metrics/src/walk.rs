@@ -259,6 +259,12 @@ pub(crate) fn breaker(status: &bulklink_breaker::BreakerStatus, label: &str, vis
     pen.put(Id::BreakerProbes, counted.probes);
     pen.put(Id::BreakerOpened, counted.opened);
     pen.put_some(Id::BreakerConnected, status.is_connected);
+    if let Some(keys) = &status.keys {
+        let closed = keys.kept - keys.open - keys.half_open;
+        let counts = [("closed", closed), ("open", keys.open), ("half_open", keys.half_open)];
+        pen.labelled(Id::BreakerKeys, &counts.map(|(state, count)| (state, count as u64)));
+        pen.put(Id::BreakerWithoutCircuit, keys.without_circuit);
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock};
 use bulklink::{Bulkhead, Partitions, Registry};
-use bulklink_breaker::Breaker;
+use bulklink_breaker::{Breaker, BreakerRegistry, Guards};
 use bulklink_fleet::MemoryStore;
 use bulklink_fleet::circuits::Circuits;
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
@@ -79,6 +79,10 @@ fn prometheus_scrapes_both_formats_and_evaluates_the_dashboard_and_the_alerts() 
     let circuits =
         Circuits::builder(MemoryStore::new(executor.clock()), executor.runtime()).namespace("test").build().unwrap();
     exporter.add_breaker(&circuits.share(Breaker::builder_on(executor.clock(), "search")).unwrap());
+    let hosts = Partitions::<u32, _>::builder_on(executor.runtime(), "hosts").parallelism(1).max_partitions(1);
+    let by_key = BreakerRegistry::new();
+    by_key.add_guards(&Guards::builder(&hosts.build().unwrap()).build().unwrap()).unwrap();
+    exporter.add_breakers(&by_key);
     let (open, served) = serve(exporter.clone(), None);
     let (plain, _) = serve(exporter, Some(Format::Prometheus));
     let prometheus = require!(Prometheus::scraping(&[open, plain]));

@@ -3,9 +3,9 @@
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use bulklink::Bulkhead;
 use bulklink::testing::{Executor, FakeClock};
-use bulklink_breaker::{Breaker, BreakerRegistry, Guard, Settings};
+use bulklink::{Bulkhead, Partitions};
+use bulklink_breaker::{Breaker, BreakerRegistry, Guard, Guards, Settings};
 use bulklink_fleet::MemoryStore;
 use bulklink_fleet::circuits::Circuits;
 use bulklink_metrics::Exporter;
@@ -148,4 +148,30 @@ fn a_breaker_has_the_label_of_its_guard_and_of_two_with_one_label_the_first_is_e
         assert_eq!(series.count("bulklink_left_out"), Some(1), "{name}");
     }
     assert!(format!("{exporter:?}").contains("payments"));
+}
+
+#[test]
+fn guards_by_key_have_the_sums_and_the_numbers_of_keys_by_state() {
+    let mut executor = Executor::new(FakeClock::new());
+    let partitions = Partitions::builder_on(executor.runtime(), "payments").parallelism(1).max_partitions(9);
+    let settings = Settings::consecutive(1).cool_down(SECOND);
+    let builder = Guards::<u32, _>::builder(&partitions.build().unwrap()).settings(settings);
+    let (guards, registry) = (builder.max_keys(4).build().unwrap(), BreakerRegistry::new());
+    registry.add_guards(&guards).unwrap();
+    let call = |key, result: Result<(), ()>| _ = guards.key(&key).blocking_execute(|| result);
+    call(1, Err(()));
+    executor.advance(SECOND);
+    for key in [2, 3, 4] {
+        call(key, Err(()));
+    }
+    call(5, Ok(()));
+    guards.breaker(&4).unwrap().force_closed();
+    for (name, output) in outputs(&exporter(&registry)) {
+        let series = output.read();
+        assert_eq!(state(&series), [Some(0), Some(1), Some(0)], "{name}");
+        assert_eq!(of(&series, "opened_total", ""), Some(4), "{name}");
+        let keys = ["closed", "open", "half_open"].map(|state| of(&series, "keys", &format!("state=\"{state}\"")));
+        assert_eq!(keys, [Some(1), Some(2), Some(1)], "{name}");
+        assert_eq!(of(&series, "without_circuit_total", ""), Some(1), "{name}");
+    }
 }

@@ -1,6 +1,6 @@
 //! The text of Prometheus and OpenMetrics, read by a parser and by Prometheus' own tool.
 
-use bulklink_breaker::Breaker;
+use bulklink_breaker::{Breaker, BreakerRegistry, Guards};
 use bulklink_fleet::MemoryStore;
 use bulklink_fleet::circuits::Circuits;
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
@@ -11,7 +11,7 @@ use openmetrics_parser::prometheus::parse_prometheus;
 use crate::scene::{SECOND, Scene, Tenants};
 use crate::series::Series;
 
-/// All metrics have a sample: also those that need a limit, a ceiling, a hold, a key or a store.
+/// All metrics have a sample: also those that need a limit, a ceiling, a hold, a store or keys.
 pub(crate) fn full_scene() -> (Scene, Exporter) {
     let mut scene = Scene::new();
     let limits = scene.payments.limits();
@@ -33,6 +33,9 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
     let circuits = MemoryStore::new(scene.executor.clock());
     let circuits = Circuits::builder(circuits, scene.executor.runtime()).namespace("test").build().unwrap();
     exporter.add_breaker(&circuits.share(Breaker::builder_on(scene.executor.clock(), "payments")).unwrap());
+    let by_key = BreakerRegistry::new();
+    by_key.add_guards(&Guards::builder(&scene.tenants).build().unwrap()).unwrap();
+    exporter.add_breakers(&by_key);
     (scene, exporter)
 }
 
