@@ -129,8 +129,8 @@ impl<G: Policy> GuardLayer<G> {
 }
 
 impl<Q: 'static, R: Runtime<Sleep: Send, Instant: Send>, C: Send + Sync + 'static> GuardLayer<KeyedGuards<Q, R, C>> {
-    /// Makes a layer of [guards by key](Guards), such as one for each upstream host; `key` finds the
-    /// key in a request. It is asked again for a request that is rejected.
+    /// Makes a layer of [guards by key](Guards), such as one for each upstream host; `key` finds
+    /// the key in a request. It is asked again for a request that is rejected.
     ///
     /// ```
     /// use bulklink_breaker::Guards;

@@ -17,8 +17,9 @@ use crate::{Breaker, Call, Classify, ErrorsFail};
 
 /// A [`Request`] bound to the guard that it asks: a call that has not been made yet.
 ///
-/// [`Guard::with`] and [`Guard::within`] bind one to a guard, and [`Guards::key`](crate::Guards::key)
-/// to the guard of a key. Each method is that of [`Guard`] with the same name.
+/// [`Guard::with`] and [`Guard::within`] bind one to a guard, and
+/// [`Guards::key`](crate::Guards::key) to the guard of a key. Each method is that of [`Guard`] with
+/// the same name.
 #[must_use = "a request does nothing until it asks"]
 pub struct GuardRequest<'a, R: Clock, K> {
     way: Way<'a, R, K>,

@@ -58,7 +58,8 @@ impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
         self
     }
 
-    /// How long an operation may run; see [`GuardBuilder::run_limit`](crate::GuardBuilder::run_limit).
+    /// How long an operation may run; see
+    /// [`GuardBuilder::run_limit`](crate::GuardBuilder::run_limit).
     pub fn run_limit(mut self, limit: Duration) -> Self {
         self.run_limit = Some(limit);
         self

@@ -113,7 +113,8 @@ impl<K> Circuits<K> {
                 }
                 continue;
             }
-            // Or they would be kept. The shelf has all of them, so that none of their keys is dropped.
+            // Or they would be kept. The shelf has all of them, so that none of their keys is
+            // dropped.
             drop((found, known));
             if locked.settings != settings {
                 // They were checked.

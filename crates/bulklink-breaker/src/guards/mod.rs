@@ -186,8 +186,8 @@ impl<K, R: Runtime, C, S: BuildHasher> Guards<K, R, C, S> {
         KeyRequest { breaker, request: self.inner.partitions.key(key) }
     }
 
-    /// Returns the breaker of this key, if it has one: to look at its circuit, and to open and close
-    /// it.
+    /// Returns the breaker of this key, if it has one: to look at its circuit, and to open and
+    /// close it.
     ///
     /// This makes no circuit. The breaker keeps that of the key as long as it exists.
     #[must_use]
