@@ -14,6 +14,9 @@ pub(crate) fn steps() -> Vec<Step> {
     vec![Step::new("fmt", fmt), Step::new("clippy", clippy), Step::new("docs", docs), tidy::step()]
 }
 
+/// What is linted and documented.
+const ALL: [&str; 3] = ["--workspace", FEATURES, "--features=bulklink-benches/instructions"];
+
 /// A workspace of its own, which `--workspace` leaves out.
 const CODE_SIZE: &str = "tests/code-size/Cargo.toml";
 
@@ -25,7 +28,7 @@ fn fmt() -> Result<()> {
 
 fn clippy() -> Result<()> {
     let clippy = |args: &[&str]| run(cargo(&["clippy"]).args(args).args(["--", "-D", "warnings"]));
-    clippy(&["--workspace", "--all-targets", FEATURES, "--features=bulklink-benches/instructions"])?;
+    clippy(&[&ALL[..], &["--all-targets"]].concat())?;
     clippy(&["-p", "bulklink", "-p", "bulklink-tokio", "--all-targets"])?;
     let size = workspace::target_path("size");
     clippy(&["--manifest-path", CODE_SIZE, "--target-dir", &size.to_string_lossy()])?;
@@ -34,12 +37,14 @@ fn clippy() -> Result<()> {
 
 /// Builds the docs of all packages together, and then those of one adapter alone, as its user may.
 fn docs() -> Result<()> {
+    // An example needs dev-dependencies. With them, crates have the features that clippy has
+    // checked them with, and are not checked again.
+    let all = [&ALL[..], &["--lib", "--bins", "--example", "quick_start_smol"]].concat();
     let published: Vec<_> = workspace::packages()?.into_iter().filter(Package::is_published).collect();
     let published: Vec<_> = published.iter().map(|package| &*package.name).collect();
-    for (args, target, pages) in [
-        (&["--workspace", FEATURES][..], "", &*published),
-        (&["--package", "bulklink-tokio"], "docs-alone", &["bulklink-tokio"]),
-    ] {
+    for (args, target, pages) in
+        [(&*all, "", &*published), (&["--package", "bulklink-tokio"][..], "docs-alone", &["bulklink-tokio"])]
+    {
         // Pages of an earlier build could hide a broken link, or have one.
         let (target, doc) = (workspace::target_path(target), workspace::target_path(target).join("doc"));
         if doc.exists() {

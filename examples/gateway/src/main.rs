@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}", model.local_addr()?);
-    tokio::spawn(async { axum::serve(model, gateway::upstream::upstream(Duration::from_millis(200))).await });
+    tokio::spawn(async { axum::serve(model, model_gateway::upstream::upstream(Duration::from_millis(200))).await });
 
     let wait = Duration::from_secs(10);
     let tokens = Bulkhead::builder("tokens").capacity(10_000).waiting_room(500).waiting_room_units(20_000);
@@ -25,5 +25,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let per_minute = NonZeroU32::new(100_000).ok_or("zero")?;
     let listener = TcpListener::bind("127.0.0.1:8080").await?;
     println!("listening on {}", listener.local_addr()?);
-    Ok(axum::serve(listener, gateway::gateway(&url, &tokens, &tenants, per_minute)?).await?)
+    Ok(axum::serve(listener, model_gateway::gateway(&url, &tokens, &tenants, per_minute)?).await?)
 }

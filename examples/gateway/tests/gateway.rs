@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bulklink_tokio::{Bulkhead, Partitions};
-use gateway::{gateway, upstream::upstream};
+use model_gateway::{gateway, upstream::upstream};
 use reqwest::Response;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep, timeout};

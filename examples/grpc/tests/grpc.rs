@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bulklink_tokio::{Bulkhead, Reserve};
-use grpc::HIGHEST;
-use grpc::proto::Number;
-use grpc::proto::counter_client::CounterClient;
+use grpc_counter::HIGHEST;
+use grpc_counter::proto::Number;
+use grpc_counter::proto::counter_client::CounterClient;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -35,7 +35,7 @@ impl Service {
         let calls = calls.build().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = Endpoint::from_shared(format!("http://{}", listener.local_addr().unwrap())).unwrap();
-        let server = tokio::spawn(grpc::serve(listener, calls.clone()));
+        let server = tokio::spawn(grpc_counter::serve(listener, calls.clone()));
         let channel = endpoint.connect().await.unwrap();
         Service { calls, endpoint, channel, server }
     }
