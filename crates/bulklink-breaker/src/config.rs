@@ -11,7 +11,7 @@ use bulklink::plumbing::config::Place;
 #[cfg(feature = "serde")]
 use bulklink::plumbing::config::duration;
 #[cfg(feature = "schema")]
-use bulklink::plumbing::config::{add_schema, duration_schema, positive_duration_schema, unbroken};
+use bulklink::plumbing::config::{add_schema, positive_duration_schema, unbroken};
 use bulklink::runtime::Clock;
 
 use crate::circuit::beside;
@@ -52,7 +52,7 @@ pub struct BreakerConfig {
     pub of_last: Option<u32>,
     /// The calls of this time are looked at, at least 10 ms.
     #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "duration_schema"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "positive_duration_schema"))]
     pub over: Option<Duration>,
     /// How many failures open the circuit. This or `failure_rate`, and not both.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]

@@ -62,30 +62,4 @@ impl Handle {
         let now = attempt(|| self.shared.now());
         self.shared.with_gate(|state| state.estimated_wait(cost, now))
     }
-
-    /// Returns how long the first call in the queue has waited: no call has waited longer.
-    ///
-    /// Returns `None` if no call waits, if the wait of the first is not
-    /// [measured](crate::Builder::measure_waits), or if the clock panics. It takes the lock once,
-    /// and leaves the fast path in place.
-    ///
-    /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// let payments = builder.parallelism(1).waiting_room(2).build()?;
-    /// let _running = payments.try_slot()?;
-    /// assert_eq!(payments.handle().oldest_wait(), None);
-    /// let _waiting = executor.spawn(payments.owned().slot());
-    /// executor.run_until_idle();
-    /// executor.advance(Duration::from_millis(40));
-    /// assert_eq!(payments.handle().oldest_wait(), Some(Duration::from_millis(40)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn oldest_wait(&self) -> Option<Duration> {
-        self.shared.oldest_wait()
-    }
 }

@@ -66,6 +66,7 @@ fn the_schema_of_a_breaker_accepts_what_the_code_does() {
         (r#""of_last": 10, "over": "10s", "failures": 1"#, false),
         (r#""of_last": 10"#, false),
         (r#""over": "10s""#, false),
+        (r#""over": "0s", "failures": 1"#, false),
         (r#""failures": 0"#, false),
         (r#""failure_rate": 50"#, false),
         (r#""of_last": 10, "failure_rate": 101"#, false),

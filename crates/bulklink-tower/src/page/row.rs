@@ -120,7 +120,7 @@ impl Row {
             totals: status.totals,
             findings,
             kind: Kind::Bulkhead {
-                oldest_wait: if status.waiting > 0 { bulkhead.oldest_wait() } else { None },
+                oldest_wait: status.oldest_wait,
                 oldest_uncollected: status.oldest_uncollected(),
                 longest_wait: status.longest_wait(),
             },

@@ -9,10 +9,9 @@ use alloc::sync::{Arc, Weak};
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use core::task::{Poll, Waker};
-use core::time::Duration;
 
 use bulklink_core::partitions::Id;
-use bulklink_core::plumbing::{self, Refusal, Word};
+use bulklink_core::plumbing::{Refusal, Word};
 use bulklink_core::{Calls, Gate, Grant, Instant, InvalidArgument, Limits, Occupancy, Request, ResizeError};
 
 use crate::builder::{CapacityIs, Options};
@@ -404,11 +403,11 @@ impl Shared {
 
     /// Returns how long the first call in the queue has waited; `None` if none waits, if its wait
     /// is not measured, or if the clock panics.
+    #[cfg(feature = "tracing")]
     #[cold]
-    pub(crate) fn oldest_wait(&self) -> Option<Duration> {
+    pub(crate) fn oldest_wait(&self) -> Option<core::time::Duration> {
         // Read before the lock is taken, because it is foreign.
         let now = attempt(|| self.now())?;
-        let since = self.beside_the_word(|state| plumbing::waiting_since(&state.gate))?;
-        Some(now.saturating_since(since))
+        self.beside_the_word(|state| state.oldest_wait(Some(now)))
     }
 }

@@ -239,6 +239,11 @@ impl GateState {
         snapshot
     }
 
+    /// Returns how long the first call in the queue has waited, if that is measured.
+    pub(crate) fn oldest_wait(&self, now: Option<Instant>) -> Option<Duration> {
+        Some(now?.saturating_since(plumbing::waiting_since(&self.gate)?))
+    }
+
     /// Returns all figures, and replaces the lengths of waits and holds.
     #[cfg(feature = "std")]
     pub(crate) fn figures(&mut self, now: Option<Instant>, waits: &mut Histogram, holds: &mut Histogram) -> Snapshot {

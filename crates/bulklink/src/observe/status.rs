@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::fmt;
 use core::ops::Deref;
+use core::time::Duration;
 
 use bulklink_core::{IntervalError, Snapshot};
 
@@ -19,6 +20,26 @@ pub struct Status {
     /// How many events no handler was called for, for the reason in
     /// [`add_event_handler`](crate::Handle::add_event_handler).
     pub dropped_events: usize,
+    /// How long the first call in the queue has waited: no call has waited longer. `None` if no
+    /// call waits, if the wait of the first is not [measured](crate::Builder::measure_waits), or if
+    /// the clock panics.
+    ///
+    /// ```
+    /// # use bulklink::testing::{Executor, FakeClock};
+    /// # use bulklink::Bulkhead;
+    /// # use std::time::Duration;
+    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
+    /// let payments = builder.parallelism(1).waiting_room(2).build()?;
+    /// let _running = payments.try_slot()?;
+    /// assert_eq!(payments.status().oldest_wait, None);
+    /// let _waiting = executor.spawn(payments.owned().slot());
+    /// executor.run_until_idle();
+    /// executor.advance(Duration::from_millis(40));
+    /// assert_eq!(payments.status().oldest_wait, Some(Duration::from_millis(40)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub oldest_wait: Option<Duration>,
     /// The figures of the gate.
     pub snapshot: Snapshot,
 }
