@@ -21,6 +21,8 @@ pub(crate) struct Admission<Q, R: Runtime> {
     rules: Vec<Arc<Rule<Q, R>>>,
     /// In what time a request is to be over.
     deadline_after: Option<Arc<TimeOf<Q>>>,
+    /// Of a layer whose outcome knows nothing of HTTP.
+    extension: Option<Arc<Extension<Q>>>,
     cancels_at_deadline: bool,
     clock: RequestClock,
     runtime: R,
@@ -28,10 +30,15 @@ pub(crate) struct Admission<Q, R: Runtime> {
 
 /// The additions to a request on its way to its slot.
 pub(crate) struct Ask<R: Runtime> {
-    pub(crate) slot: OwnedSlotFuture<R>,
+    /// `None` if the request is exempt.
+    pub(crate) slot: Option<OwnedSlotFuture<R>>,
     pub(crate) deadline: Option<Deadline>,
-    /// When the request is cancelled.
-    pub(crate) cancel_at: Option<Instant>,
+}
+
+/// How a deadline is found and left in the requests of HTTP.
+pub(crate) struct Extension<Q> {
+    pub(crate) find: fn(&Q) -> Option<Deadline>,
+    pub(crate) leave: fn(&mut Q, Deadline),
 }
 
 /// It may leave a note in the request, for the layers inside.
@@ -146,6 +153,7 @@ impl<Q, R: Runtime> Admission<Q, R> {
             entrance,
             rules: Vec::new(),
             deadline_after: None,
+            extension: None,
             cancels_at_deadline: false,
             clock: RequestClock::new(runtime),
             runtime: runtime.clone(),
@@ -161,6 +169,20 @@ impl<Q, R: Runtime> Admission<Q, R> {
 
     pub(crate) fn set_deadline(&mut self, time: impl Fn(&mut Q) -> Option<Duration> + Send + Sync + 'static) {
         self.deadline_after = Some(Arc::new(time));
+    }
+
+    #[cfg(feature = "http")]
+    pub(crate) fn set_extension(&mut self, extension: Extension<Q>) {
+        self.extension = Some(Arc::new(extension));
+    }
+
+    pub(crate) fn extension(&self) -> Option<&Extension<Q>> {
+        self.extension.as_deref()
+    }
+
+    /// Returns when a request with this deadline is cancelled.
+    pub(crate) fn cancel_at(&self, deadline: Option<&Deadline>) -> Option<Instant> {
+        deadline.filter(|_| self.cancels_at_deadline).map(Deadline::instant)
     }
 
     pub(crate) fn cancel_at_deadline(&mut self) {
@@ -185,20 +207,17 @@ impl<Q, R: Runtime> Admission<Q, R> {
         if self.rules.is_empty() && self.deadline_after.is_none() { self.entrance.take_free() } else { None }
     }
 
-    /// Returns the future of the request's slot, or `None` if the request is exempt. `outer` is the
-    /// deadline that the request has already, on the same clock.
-    pub(crate) fn admit(&self, request: &mut Q, outer: Option<Deadline>) -> Option<Ask<R>> {
-        let mut call = self.rules.iter().try_fold(Request::new(), |call, rule| rule(request, call))?;
+    /// Returns the future of the request's slot, and its deadline: `outer`, which the request has
+    /// already, or the layer's own, whichever is earlier.
+    pub(crate) fn admit(&self, request: &mut Q, outer: Option<&Deadline>) -> Ask<R> {
         let own = self.deadline_after.as_ref().and_then(|time| time(request)).map(|time| self.clock.after(time));
-        let deadline = match (own, outer) {
-            (Some(own), Some(outer)) => Some(outer.min(own)),
-            (own, outer) => own.or(outer),
+        let deadline = self.clock.earlier(own, outer);
+        let call = match &deadline {
+            Some(deadline) => Request::new().deadline_after(deadline.left()),
+            None => Request::new(),
         };
-        if let Some(deadline) = &deadline {
-            call = call.deadline_after(deadline.left());
-        }
-        let cancel_at = deadline.as_ref().filter(|_| self.cancels_at_deadline).map(Deadline::instant);
-        Some(Ask { slot: self.entrance.slot(request, call), deadline, cancel_at })
+        let call = self.rules.iter().try_fold(call, |call, rule| rule(request, call));
+        Ask { slot: call.map(|call| self.entrance.slot(request, call)), deadline }
     }
 
     pub(crate) fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {
@@ -213,6 +232,7 @@ impl<Q, R: Runtime> Clone for Admission<Q, R> {
             entrance: Arc::clone(&self.entrance),
             rules: self.rules.clone(),
             deadline_after: self.deadline_after.clone(),
+            extension: self.extension.clone(),
             cancels_at_deadline: self.cancels_at_deadline,
             clock: self.clock.clone(),
             runtime: self.runtime.clone(),

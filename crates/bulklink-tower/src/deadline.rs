@@ -1,6 +1,5 @@
 //! The deadline of a request, from layer to layer and to the handler.
 
-use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{self, Duration};
@@ -14,9 +13,11 @@ use bulklink::runtime::{Instant, Runtime};
 /// The deadline of a request, for its handler: how long the client still waits for the answer.
 ///
 /// A layer that [reads a deadline](crate::BulkheadLayer::deadline_after) leaves it among the
-/// extensions of a request of HTTP. The layers inside take it over, with or without a
-/// `deadline_after` of their own, and the earliest counts. The time for the whole request began
-/// when it came to the outermost layer.
+/// extensions of a request of HTTP, if it [responds](crate::BulkheadLayer::respond) or
+/// [holds the body](crate::BulkheadLayer::hold_body), or reads it
+/// [from a header](crate::BulkheadLayer::deadline_from). Such layers inside take it over, with or
+/// without a `deadline_after` of their own, and the earliest counts. The time for the whole request
+/// began when it came to the outermost layer.
 ///
 /// With the feature `axum` it is an extractor: `Deadline` where each request has one, as with
 /// [`TimeoutHeader::or`](crate::http::TimeoutHeader::or), and otherwise `Option<Deadline>`. Without
@@ -53,28 +54,33 @@ pub struct Deadline {
 
 /// The clock of a layer, for the deadlines of its requests. Only this crate has one.
 #[derive(Clone)]
-pub struct RequestClock {
-    now: Arc<dyn Fn() -> Instant + Send + Sync>,
-    /// The type of the runtime, which distinguishes the clocks.
-    runtime: TypeId,
-}
+pub struct RequestClock(Arc<dyn Fn() -> Instant + Send + Sync>);
 
 impl RequestClock {
     pub(crate) fn new<R: Runtime>(runtime: &R) -> Self {
         let clock = runtime.clone();
-        RequestClock { now: Arc::new(move || clock.now()), runtime: TypeId::of::<R>() }
+        RequestClock(Arc::new(move || clock.now()))
     }
 
     /// The clock of this machine, for layers without a runtime.
     #[cfg(feature = "breaker")]
     pub(crate) fn of_the_machine() -> Self {
-        struct Machine;
-        RequestClock { now: Arc::new(|| StdClock.now()), runtime: TypeId::of::<Machine>() }
+        RequestClock(Arc::new(|| StdClock.now()))
     }
 
     /// Returns the deadline after this time.
     pub(crate) fn after(&self, time: Duration) -> Deadline {
-        Deadline { at: (self.now)().saturating_add(time), clock: self.clone() }
+        Deadline { at: (self.0)().saturating_add(time), clock: self.clone() }
+    }
+
+    /// Returns the earlier deadline of two, on this clock: the other may be on another one, even if
+    /// its runtime is of the same type.
+    pub(crate) fn earlier(&self, own: Option<Deadline>, outer: Option<&Deadline>) -> Option<Deadline> {
+        let outer = outer.map(|outer| self.after(outer.left()));
+        match (own, outer) {
+            (Some(own), Some(outer)) => Some(if outer.at < own.at { outer } else { own }),
+            (own, outer) => own.or(outer),
+        }
     }
 }
 
@@ -82,7 +88,7 @@ impl Deadline {
     /// Returns how long it is to the deadline; zero if it has passed.
     #[must_use]
     pub fn left(&self) -> Duration {
-        self.at.saturating_since((self.clock.now)())
+        self.at.saturating_since((self.clock.0)())
     }
 
     /// Returns the deadline on the machine's clock, such as for `tokio::time::timeout_at`.
@@ -99,16 +105,6 @@ impl Deadline {
     /// Returns the deadline on the clock of its layer.
     pub(crate) fn instant(&self) -> Instant {
         self.at
-    }
-
-    /// Returns whether it is on the clock of this runtime.
-    pub(crate) fn is_on<R: Runtime>(&self) -> bool {
-        self.clock.runtime == TypeId::of::<R>()
-    }
-
-    /// Returns the earlier one of two on the same clock.
-    pub(crate) fn min(self, other: Deadline) -> Self {
-        if other.at < self.at { other } else { self }
     }
 }
 

@@ -130,10 +130,10 @@ where
     /// The future of a request that the fast path of [`new`](ResponseFuture::new) did not admit.
     fn ask(config: &Arc<Config<Q, R, O>>, service: &S, mut request: Q, outer: Option<Deadline>) -> Self {
         let Config { admission, outcome } = &**config;
-        let on_this_clock = outer.clone().filter(Deadline::is_on::<R>);
-        let Some(Ask { mut slot, deadline, cancel_at }) = admission.admit(&mut request, on_this_clock) else {
+        let Ask { slot, deadline } = admission.admit(&mut request, outer.as_ref());
+        let Some(mut slot) = slot else {
             outcome.exempted(&mut request);
-            return ResponseFuture::ready_to_call(None, config, service.clone(), request, outer);
+            return ResponseFuture::ready_to_call(None, config, service.clone(), request, deadline);
         };
         let decided = match plumbing::decide(&mut slot) {
             Some(Err(rejection)) => {
@@ -144,8 +144,7 @@ where
             Some(Ok(slot)) => Some(slot),
             None => None,
         };
-        let deadline = deadline.or(outer);
-        let cancellation = cancel_at.map(|at| {
+        let cancellation = admission.cancel_at(deadline.as_ref()).map(|at| {
             let protocol = outcome.protocol(&request);
             Box::new(Cancellation { at, sleep: None, protocol, config: Arc::clone(config) })
         });
@@ -310,7 +309,8 @@ impl<Q, R: Runtime, O> Config<Q, R, O> {
     where
         O: Outcome<Q, A, E>,
     {
-        self.outcome.deadline(request, self.admission.clock())
+        let found = self.outcome.deadline(request, self.admission.clock());
+        found.or_else(|| (self.admission.extension()?.find)(request))
     }
 
     /// Calls the service, which is ready.
@@ -321,6 +321,9 @@ impl<Q, R: Runtime, O> Config<Q, R, O> {
         O: Outcome<Q, S::Response, S::Error>,
     {
         if let Some(deadline) = deadline {
+            if let Some(extension) = self.admission.extension() {
+                (extension.leave)(&mut request, deadline.clone());
+            }
             self.outcome.leave_deadline(&mut request, deadline);
         }
         service.call(request)

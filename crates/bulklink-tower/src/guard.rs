@@ -74,9 +74,10 @@ use crate::{BoxError, Errors};
 ///
 /// # Deadlines
 ///
-/// A request whose [`Deadline`](crate::Deadline) a layer outside has left, or a request of reqwest
-/// with a timeout, waits for its slot no longer than that allows. It is not cancelled then, unless
-/// the layer outside does it. The time of the wait is no part of the timeout that is left.
+/// In a layer that responds or holds the body, a request whose [`Deadline`](crate::Deadline) a
+/// layer outside has left, or a request of reqwest with a timeout, waits for its slot no longer
+/// than that allows. It is not cancelled then, unless the layer outside does it. The time of the
+/// wait is no part of the timeout that is left.
 ///
 /// # When the call ends
 ///

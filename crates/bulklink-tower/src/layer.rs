@@ -10,6 +10,8 @@ use bulklink::{Bulkhead, Partitions, Request};
 use tower_layer::Layer;
 
 use crate::admission::Admission;
+#[cfg(feature = "http")]
+use crate::admission::Extension;
 use crate::future::Config;
 use crate::{BulkheadService, Errors};
 
@@ -128,7 +130,14 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
         self
     }
 
-    /// Sets up the call for the slot: any of the settings of a [`Request`].
+    #[cfg(feature = "http")]
+    pub(crate) fn with_extension(mut self, extension: Extension<Q>) -> Self {
+        self.admission.set_extension(extension);
+        self
+    }
+
+    /// Sets up the call for the slot: any of the settings of a [`Request`]. A deadline that is set
+    /// here replaces that of the layer and of the request.
     #[must_use]
     pub fn request<F>(self, adjust: F) -> Self
     where

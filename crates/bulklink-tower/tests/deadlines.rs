@@ -252,6 +252,55 @@ mod travelling {
         assert!(seen(&response).left.is_some());
     }
 
+    /// As below a `HandleErrorLayer`.
+    #[tokio::test(start_paused = true)]
+    async fn a_layer_whose_rejections_are_errors_leaves_and_takes_over_the_deadline_of_a_header() {
+        let inner = one_slot();
+        occupy(&inner, 10 * TIME);
+        let outer = BulkheadLayer::new(&one_slot()).deadline_from(&header());
+        let late = BulkheadLayer::new(&inner).deadline_from(&header().or(10 * TIME));
+        let service = outer.layer(late.layer(service_fn(look)));
+        let mut other = request("80");
+        other.headers_mut().insert("x-timeout-ms", "80".parse().unwrap());
+        let error = service.oneshot(other).await.unwrap_err();
+        assert!(rejection(&*error).expect("no slot in time").is_by_deadline());
+        let outer = BulkheadLayer::new(&one_slot()).deadline_from(&header());
+        let response = outer.layer(service_fn(look)).oneshot(request("80")).await.unwrap();
+        assert!(seen(&response).left.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_of_another_runtime_counts_too() {
+        let (outer, inner) = (one_slot(), bulklink::Bulkhead::builder_on(Early, "early").parallelism(1));
+        let inner = BulkheadLayer::new(&inner.build().unwrap()).deadline_after(|_| Some(10 * TIME)).respond();
+        let outer = BulkheadLayer::new(&outer).deadline_from(&header()).respond();
+        let response = outer.layer(inner.layer(service_fn(look))).oneshot(request("80")).await.unwrap();
+        assert!(seen(&response).left.expect("it has one") <= TIME);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limit_of_the_calls_own_is_kept_under_a_deadline() {
+        let inner = one_slot();
+        occupy(&inner, 10 * TIME);
+        let outer = BulkheadLayer::new(&one_slot()).deadline_after(|_| Some(5 * TIME)).respond();
+        let soon = |_: &Request<()>, call: bulklink_tokio::Request| {
+            call.before(tokio::time::Instant::now() + 10 * MILLISECOND)
+        };
+        let inner = BulkheadLayer::new(&inner).request(soon).respond();
+        let begun = tokio::time::Instant::now();
+        let response = outer.layer(inner.layer(service_fn(look))).oneshot(Request::new(())).await.unwrap();
+        assert_eq!((response.status().as_u16(), begun.elapsed() < TIME), (503, true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_exempt_has_the_deadline_of_its_own_layer() {
+        let layer = BulkheadLayer::new(&one_slot()).exempt(|_| true).deadline_from(&header().or(TIME)).respond();
+        for (request, most) in [(request("40"), TIME / 2), (Request::new(()), TIME)] {
+            let response = layer.layer(service_fn(look)).oneshot(request).await.unwrap();
+            assert!(seen(&response).left.expect("it has one") <= most);
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_request_that_is_exempt_keeps_the_deadline_of_a_layer_outside() {
         let outer = BulkheadLayer::new(&one_slot()).deadline_from(&header()).hold_body();

@@ -14,6 +14,7 @@ use bulklink::{InvalidArgument, Partitions};
 use http::{HeaderMap, HeaderName, HeaderValue, Request};
 
 use crate::BulkheadLayer;
+use crate::admission::Extension;
 
 /// The longest time that a request can ask for by default: as long as clients of language models
 /// wait for an answer unless they are configured otherwise.
@@ -365,7 +366,10 @@ impl<B, R: Runtime, O> BulkheadLayer<Request<B>, R, O> {
     #[must_use]
     pub fn deadline_from(self, header: &TimeoutHeader) -> Self {
         let header = header.clone();
-        self.with_deadline(move |request| header.read(request))
+        self.with_deadline(move |request| header.read(request)).with_extension(Extension {
+            find: |request| request.extensions().get().cloned(),
+            leave: |request, deadline| _ = request.extensions_mut().insert(deadline),
+        })
     }
 }
 
