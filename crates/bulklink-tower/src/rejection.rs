@@ -40,7 +40,9 @@ impl Error for DeadlinePassed {}
 /// Returns the rejection that is in `error`, or in one of its sources, however they are boxed.
 ///
 /// `None` if the error has another cause: the service failed, and was not rejected by a bulkhead of
-/// this process.
+/// this process. An `anyhow::Error` hides the error that it was made of once it is boxed: it is
+/// found if that has a `context`, or if it is boxed by
+/// `reallocate_into_boxed_dyn_error_without_backtrace`.
 ///
 /// ```
 /// # use bulklink::testing::FakeClock;
@@ -63,8 +65,11 @@ pub fn rejection<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Rejection> 
 
 /// Returns the error of this type that is in `error`, or in one of its sources.
 pub(crate) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    /// More causes than an error has; a chain can be a circle.
+    const MOST: usize = 1_000;
     let mut next = Some(error);
-    while let Some(error) = next {
+    for _ in 0..MOST {
+        let error = next?;
         let found = error.downcast_ref::<T>();
         let found = found.or_else(|| error.downcast_ref::<Arc<T>>().map(|shared| &**shared));
         let found = found.or_else(|| error.downcast_ref::<Box<T>>().map(|boxed| &**boxed));
@@ -74,9 +79,10 @@ pub(crate) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> 
         // The source of an `io::Error` is that of the error inside, which is passed over.
         let io_error = error.downcast_ref::<io::Error>();
         let io_error = io_error.or_else(|| error.downcast_ref::<Arc<io::Error>>().map(|shared| &**shared));
+        let shared = error.downcast_ref::<Arc<dyn Error + Send + Sync>>();
         next = match io_error.and_then(io::Error::get_ref) {
             Some(inside) => Some(inside),
-            None => error.source(),
+            None => shared.map_or_else(|| error.source(), |shared| Some(&**shared)),
         };
     }
     None

@@ -139,4 +139,27 @@ fn a_rejection_is_found_inside_the_errors_of_calls_and_shared_or_boxed_ones() {
     for error in errors {
         assert_eq!(rejection(&*error).expect("it is inside").label(), "full", "{error:?}");
     }
+    let shared: Arc<dyn std::error::Error + Send + Sync> = Arc::new(full());
+    assert!(rejection(&shared).is_some());
+}
+
+/// An error whose cause is itself.
+#[derive(Debug)]
+struct Circle;
+
+impl std::fmt::Display for Circle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a circle")
+    }
+}
+
+impl std::error::Error for Circle {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self)
+    }
+}
+
+#[test]
+fn causes_that_are_a_circle_have_an_end() {
+    assert_eq!(rejection(&Circle), None);
 }
