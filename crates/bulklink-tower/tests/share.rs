@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::future::ready;
 
-use bulklink_tokio::{Bulkhead, Tokio};
+use bulklink_tokio::{Bulkhead, EventFilter, EventKind, Tokio};
 use bulklink_tower::BulkheadLayer;
 use bulklink_tower::http::{HeldSlot, Respond};
 use bytes::Bytes;
@@ -91,14 +91,42 @@ async fn a_part_of_a_shared_slot_is_given_back_while_the_rest_is_held() {
     let response = service.oneshot(Request::new(())).await.unwrap();
     let held = receiver.recv().unwrap().expect("it is shared");
     assert_eq!(in_use(), [40, 10, 20]);
-    assert_eq!((held.give_back(0), held.give_back(6), in_use()), (0, 12, [34, 4, 20]));
-    assert_eq!((held.give_back(9), in_use()), (12, [25, 1, 20]), "one unit at least is held");
-    assert_eq!((held.clone().give_back(usize::MAX), in_use()), (24, [1, 1, 20]));
-    assert_eq!(held.give_back(1), 0);
+    let give_back = |units| {
+        held.clone().give_back(units);
+        in_use()
+    };
+    assert_eq!((give_back(0), give_back(6)), ([40, 10, 20], [34, 4, 20]));
+    assert_eq!(give_back(9), [25, 1, 20], "one unit at least is held");
+    assert_eq!((give_back(usize::MAX), give_back(1)), ([1, 1, 20], [1, 1, 20]));
     drop(held);
     assert_eq!(in_use(), [1, 1, 20], "the body holds the rest");
     drop(response);
     assert_eq!(in_use(), [0, 0, 0]);
     let totals = outer.status().totals;
     assert_eq!((totals.admitted, totals.finished), (1, 1 + outer.status().split));
+}
+
+/// It runs under no lock of the slot.
+#[tokio::test]
+async fn a_handler_of_events_can_give_back_too() {
+    let orders = Bulkhead::builder("orders").capacity(100).build().unwrap();
+    let (sender, receiver) = std::sync::mpsc::channel::<Option<HeldSlot>>();
+    let place = std::sync::Arc::new(std::sync::Mutex::new(None::<HeldSlot>));
+    let held = std::sync::Arc::clone(&place);
+    orders.handle().add_event_handler(EventFilter::ALL, move |event| {
+        // Once: its own part is an event, too.
+        if let (EventKind::Split, Some(held)) = (event.kind, held.lock().unwrap().take()) {
+            held.give_back(3);
+        }
+    });
+    let layer = BulkheadLayer::new(&orders).cost(|_: &Request<()>| 40).respond().share_slot();
+    let service = ServiceBuilder::new().layer(layer).service(service_fn(|mut request: Request<()>| {
+        sender.send(request.extensions_mut().remove()).unwrap();
+        ready(Ok::<_, Infallible>(Response::new(Empty::<Bytes>::new())))
+    }));
+    let _response = service.oneshot(Request::new(())).await.unwrap();
+    let held = receiver.recv().unwrap().expect("it is shared");
+    *place.lock().unwrap() = Some(held.clone());
+    held.give_back(5);
+    assert_eq!(orders.status().in_use, 32);
 }

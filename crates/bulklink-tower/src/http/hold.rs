@@ -1,6 +1,6 @@
 //! Holding a slot through a response: its body, or the connection that it is upgraded to.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bulklink::{OwnedSlot, Rejection};
@@ -70,9 +70,16 @@ pub struct HeldSlot {
 /// The slot of a layer, and those of the layers outside of it, which are given back later.
 #[derive(Debug)]
 struct Slots {
-    /// `None` if the request is exempt. The lock is for its parts that are given back early.
-    slot: Option<Mutex<OwnedSlot>>,
+    own: Mutex<Own>,
     outer: Option<HeldSlot>,
+}
+
+#[derive(Debug)]
+struct Own {
+    /// `None` if the request is exempt, or while a part is being given back.
+    slot: Option<OwnedSlot>,
+    /// The units that are to be given back.
+    owed: usize,
 }
 
 /// The slot of a request and the call of a guard, until the response has ended.
@@ -126,13 +133,12 @@ impl Held {
 
 impl HeldSlot {
     pub(crate) fn new(slot: Option<OwnedSlot>, outer: Option<HeldSlot>) -> Self {
-        HeldSlot { slots: Arc::new(Slots { slot: slot.map(Mutex::new), outer }) }
+        HeldSlot { slots: Arc::new(Slots { own: Mutex::new(Own { slot, owed: 0 }), outer }) }
     }
 
     /// Gives back so many units of the slot in each layer, while the rest of it is held: when an
     /// answer turns out shorter than its [cost](crate::BulkheadLayer::cost). Of a slot with no
-    /// more units than that, all but one are given back. Returns the number of units that were
-    /// given back, in all layers together.
+    /// more units than that, all but one are given back.
     ///
     /// The part is counted as [split](bulklink::Snapshot::split) and as finished, and goes to the
     /// next call at once.
@@ -160,21 +166,36 @@ impl HeldSlot {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn give_back(&self, units: usize) -> usize {
-        let mut given_back = 0;
+    pub fn give_back(&self, units: usize) {
         let mut next = Some(self);
         while let Some(HeldSlot { slots }) = next {
-            let part = slots.slot.as_ref().and_then(|slot| {
-                let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-                let units = units.min(slot.cost().saturating_sub(1));
-                slot.split(units)
-            });
-            given_back += part.as_ref().map_or(0, OwnedSlot::cost);
-            // Dropped under no lock, because that can call foreign code.
-            drop(part);
+            slots.give_back(units);
             next = slots.outer.as_ref();
         }
-        given_back
+    }
+}
+
+impl Slots {
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Handlers of events are foreign code, and may come here again, so none runs under the lock:
+    /// the thread that has the slot gives back what others owe meanwhile.
+    fn give_back(&self, units: usize) {
+        let mut own = self.own();
+        own.owed = own.owed.saturating_add(units);
+        let Some(mut slot) = own.slot.take() else { return };
+        loop {
+            let units = std::mem::take(&mut own.owed).min(slot.cost().saturating_sub(1));
+            if units == 0 {
+                own.slot = Some(slot);
+                return;
+            }
+            drop(own);
+            drop(slot.split(units));
+            own = self.own();
+        }
     }
 }
 
