@@ -62,6 +62,8 @@ fn only_a_refusal_with_a_time_pauses_and_the_longest_counts() {
         (500, Some(("retry-after", "2"))),
         (429, None),
         (503, Some(("retry-after", "soon"))),
+        (503, Some(("retry-after", "0"))),
+        (429, Some(("retry-after", "Sun, 09 Sep 2001 01:46:30 GMT"))),
     ] {
         call(&mut executor, answer(status, header));
         drop(model.try_slot().unwrap_or_else(|rejection| panic!("{status}: {rejection}")));
@@ -170,6 +172,26 @@ fn a_stream_ends_at_the_deadline_of_its_request() {
     executor.advance(Duration::from_secs(1));
     let error = read.output().expect("the deadline has passed").unwrap_err();
     assert_eq!(error.to_string(), "the stream has not ended by the deadline of its request");
+}
+
+#[test]
+fn a_stream_that_is_always_ready_ends_at_the_deadline_and_stays_so() {
+    let mut executor = Executor::new(FakeClock::new());
+    let model = bulkhead(&executor);
+    let (sender, body) = chunks();
+    let service = StreamLimitLayer::new(executor.runtime())
+        .layer(service_fn(|request: Request<Chunks>| ready(Ok::<_, Infallible>(Response::new(request.into_body())))));
+    let limit = BulkheadLayer::new(&model).deadline_after(|_| Some(Duration::from_secs(3))).respond();
+    let mut response = executor.block_on(limit.layer(service).oneshot(Request::new(body))).unwrap();
+    for (time, is_frame) in [(1, Some(true)), (1, Some(true)), (1, Some(false)), (1, None)] {
+        executor.advance(Duration::from_secs(time));
+        _ = sender.send("x");
+        response = executor.block_on(async move {
+            assert_eq!(response.frame().await.map(|frame| frame.is_ok()), is_frame);
+            response
+        });
+    }
+    assert!(http_body::Body::is_end_stream(response.body()));
 }
 
 /// A server asks for no frame while it cannot send.

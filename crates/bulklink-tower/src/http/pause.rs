@@ -28,11 +28,13 @@ const BY: &str = "retry-after";
 /// gets no requests that it would refuse. A later response can make the pause longer, and none
 /// makes it shorter. Calls that run already go on, and the response itself is passed on.
 ///
-/// `Retry-After` is read in seconds or as a date, and `retry-after-ms` before it. A pause is never
+/// `Retry-After` is read in seconds or as a date; `retry-after-ms` and `grpc-retry-pushback-ms` go
+/// before it. A pause is never
 /// longer than a minute, or [another time](PauseLayer::at_most).
 ///
 /// All services that the layer makes, and their clones, share the pause. A task of the runtime ends
-/// it; where none can be spawned, there is no pause. It ends with the layer and its services, too.
+/// it: where none can be spawned, there is no pause, and one lasts for as long as a runtime that
+/// only runs in `block_on` is not entered. It ends with the layer and its services, too.
 ///
 /// ```
 /// use bulklink_tokio::{Bulkhead, Tokio};
@@ -81,7 +83,11 @@ impl<R: Runtime<Sleep: Send> + Spawn> PauseLayer<R> {
     fn note(&self, status: StatusCode, headers: &HeaderMap) {
         let asks = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         let Some(time) = asks.then(|| retry_after(headers, SystemTime::now())).flatten() else { return };
-        let until = self.runtime.now().saturating_add(time.min(self.longest));
+        let time = time.min(self.longest);
+        if time.is_zero() {
+            return;
+        }
+        let until = self.runtime.now().saturating_add(time);
         let is_new = {
             let mut present = self.pause.until();
             let is_new = present.is_none();
@@ -157,11 +163,16 @@ impl Drop for End {
 
 /// Returns how long the sender of these headers asks to wait.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let date = || {
-        let at = httpdate::parse_http_date(headers.get(header::RETRY_AFTER)?.to_str().ok()?).ok()?;
+    let other = || {
+        let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+            // Beyond all numbers.
+            return Some(Duration::MAX);
+        }
+        let at = httpdate::parse_http_date(text).ok()?;
         Some(at.duration_since(now).unwrap_or_default())
     };
-    time_to_wait(headers).or_else(date)
+    time_to_wait(headers).or_else(other)
 }
 
 impl<S, R: Clone> Layer<S> for PauseLayer<R> {
@@ -278,6 +289,7 @@ mod tests {
         for (name, value, expected) in [
             ("retry-after", "7", Some(Duration::from_secs(7))),
             ("retry-after", "0", Some(Duration::ZERO)),
+            ("retry-after", "99999999999999999999", Some(Duration::MAX)),
             ("retry-after-ms", "250", Some(Duration::from_millis(250))),
             ("retry-after", "Sun, 09 Sep 2001 01:47:10 GMT", Some(Duration::from_secs(30))),
             ("retry-after", "Sun, 09 Sep 2001 01:46:30 GMT", Some(Duration::ZERO)),

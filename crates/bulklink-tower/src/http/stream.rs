@@ -23,8 +23,10 @@ use crate::{BoxError, Deadline};
 /// reader can distinguish that from a complete one. The slot of the request is given back then. Put
 /// it inside the layer of the bulkhead.
 ///
-/// Only the sender of the stream is measured. A frame that is there is passed on, however long its
-/// reader has taken for those before it.
+/// But for the deadline, only the sender of the stream is measured: a frame that is there is passed
+/// on, however long its reader has taken for those before it. A server asks for no frame while it
+/// cannot send, so a client that stops reading holds its stream beyond the deadline: limit the time
+/// of such connections.
 ///
 /// The time to the first frame begins when the server asks for it, right after the head. Without
 /// [`first`](StreamLimitLayer::first) it is limited as that between frames.
@@ -133,7 +135,7 @@ where
         let StreamLimitLayer { first, silence, runtime } = this.layer.clone();
         let end = this.deadline.take().map(|deadline| runtime.now().saturating_add(deadline.left()));
         let next = first.or(silence);
-        let limits = Limits { begun: false, next, silence, end, due: None };
+        let limits = Limits { begun: false, has_ended: false, next, silence, end, due: None };
         Poll::Ready(Ok(response.map(|body| LimitedStream { body, limits, sleep: None, runtime })))
     }
 }
@@ -155,6 +157,8 @@ pin_project! {
 struct Limits {
     /// Whether a frame has come.
     begun: bool,
+    /// Whether a limit has passed.
+    has_ended: bool,
     /// On the time to the next frame.
     next: Option<Duration>,
     silence: Option<Duration>,
@@ -175,7 +179,9 @@ impl Limits {
         [self.due, self.end].into_iter().flatten().min()
     }
 
-    fn error(&self, now: Instant) -> StreamTimedOut {
+    /// Ends the stream.
+    fn error(&mut self, now: Instant) -> StreamTimedOut {
+        self.has_ended = true;
         StreamTimedOut(match () {
             () if self.end.is_some_and(|end| end <= now) => Which::Deadline,
             () if self.begun => Which::Silence,
@@ -190,6 +196,16 @@ impl<B: Body<Error: Into<BoxError>>, R: Runtime> Body for LimitedStream<B, R> {
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         let this = self.project();
+        if this.limits.has_ended {
+            return Poll::Ready(None);
+        }
+        // Also while frames are there at once.
+        if let Some(end) = this.limits.end {
+            let now = this.runtime.now();
+            if end <= now {
+                return Poll::Ready(Some(Err(this.limits.error(now).into())));
+            }
+        }
         if let Poll::Ready(frame) = this.body.poll_frame(context) {
             this.limits.frame();
             *this.sleep = None;
@@ -217,7 +233,7 @@ impl<B: Body<Error: Into<BoxError>>, R: Runtime> Body for LimitedStream<B, R> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.limits.has_ended || self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
