@@ -155,6 +155,7 @@ impl Drain {
     /// ```
     pub async fn run(self) -> io::Result<Drained> {
         let mut trigger = Trigger::new(self.when)?;
+        trigger.next().await;
         self.steps.take(&mut trigger).await;
         Ok(self.steps.drained(false))
     }
@@ -167,7 +168,8 @@ impl Drain {
     /// # Errors
     ///
     /// If the server fails, or if the signals cannot be received. A server that ends by itself is
-    /// no error.
+    /// no error: before the signal, that ends this too, and after it, the registry is drained all
+    /// the same.
     ///
     /// # Cancel safety
     ///
@@ -190,21 +192,31 @@ impl Drain {
             let _ = ended.await;
         });
         let mut server = pin!(server(closed).into_future());
-        let first = {
-            let mut drain = pin!(steps.take(&mut trigger));
-            let first = poll_fn(|context| match server.as_mut().poll(context) {
-                Poll::Ready(ended) => Poll::Ready(Err(ended)),
-                Poll::Pending => drain.as_mut().poll(context).map(Ok),
+        let begun = poll_fn(|context| match server.as_mut().poll(context) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending => trigger.poll(context).map(|()| None),
+        });
+        if let Some(ended) = begun.await {
+            ended.map_err(Into::into)?;
+            return Ok(steps.drained(false));
+        }
+        let (mut ended, deadline) = {
+            let (mut ended, mut drain) = (None, pin!(steps.take(&mut trigger)));
+            let drained = poll_fn(|context| {
+                if ended.is_none() {
+                    if let Poll::Ready(result) = server.as_mut().poll(context) {
+                        ended = Some(result);
+                    }
+                }
+                drain.as_mut().poll(context)
             });
-            first.await
+            let deadline = drained.await;
+            (ended, deadline)
         };
-        let ended = match first {
-            Ok(deadline) => {
-                drop(end);
-                trigger.cut(timeout_at(deadline, server)).await.and_then(Result::ok)
-            }
-            Err(ended) => Some(ended),
-        };
+        if ended.is_none() {
+            drop(end);
+            ended = trigger.cut(timeout_at(deadline, server)).await.and_then(Result::ok);
+        }
         let has_connections = ended.is_none();
         ended.unwrap_or(Ok(())).map_err(Into::into)?;
         Ok(steps.drained(has_connections))
@@ -219,9 +231,8 @@ struct Steps {
 }
 
 impl Steps {
-    /// Takes all steps but the last, and returns when the limit passes.
+    /// Takes all steps after the signal but the last, and returns when the limit passes.
     async fn take(&self, trigger: &mut Trigger) -> Instant {
-        trigger.next().await;
         if let Some(readiness) = &self.readiness {
             readiness.set_draining();
         }
@@ -271,7 +282,8 @@ impl Drained {
         &self.running
     }
 
-    /// Returns whether the server still had connections, which were cut.
+    /// Returns whether the server had not ended, so that connections were cut, if it had any: where
+    /// operations take the whole limit, it has no time to end.
     #[must_use]
     pub fn has_connections(&self) -> bool {
         self.has_connections

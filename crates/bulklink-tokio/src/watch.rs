@@ -1,7 +1,7 @@
 //! A file of settings that is applied at the start, and whenever it has changed.
 
 use std::error::Error;
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write};
 use std::fs;
 use std::future::poll_fn;
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use bulklink::plumbing::catch;
+use bulklink::plumbing::{catch, contain};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::{Instant, sleep};
 
@@ -191,23 +191,32 @@ where
     /// Applies the file at the start, without a second read.
     fn start(&mut self) -> Result<(), Refused> {
         let refused = |source| Refused { path: self.path.clone(), source };
-        let text = fs::read_to_string(&self.path).map_err(|error| refused(error.into()))?;
+        let text = self.read().map_err(|error| refused(error.into()))?;
         let path = self.path.clone();
         self.try_to_apply("start", &text).map_err(|source| Refused { path, source })?;
         self.judged = Some(Ok(text));
         Ok(())
     }
 
+    fn read(&self) -> io::Result<String> {
+        // Others, such as a pipe, could block for ever.
+        if fs::metadata(&self.path)?.is_file() {
+            fs::read_to_string(&self.path)
+        } else {
+            Err(io::Error::other("it is no file"))
+        }
+    }
+
     /// Reads the file, and applies what the read before has found too.
     fn look(&mut self, cause: &'static str) {
-        let found = fs::read_to_string(&self.path).map_err(|error| format!("it cannot be read: {error}"));
+        let found = self.read().map_err(|error| format!("it cannot be read: {error}"));
         if self.judged.as_ref() != Some(&found) && self.read.as_ref() == Some(&found) {
             let refused = match &found {
                 Ok(text) if self.applied.as_ref() == Some(text) => {
                     lock(&self.state).refusal = None;
                     Ok(())
                 }
-                Ok(text) => self.try_to_apply(cause, text).map_err(|error| chain(&*error)),
+                Ok(text) => self.try_to_apply(cause, text).map_err(reasons),
                 Err(reason) => Err(reason.clone()),
             };
             if let Err(reasons) = refused {
@@ -226,7 +235,12 @@ where
     fn try_to_apply(&mut self, cause: &'static str, text: &str) -> Result<(), BoxError> {
         self.applied = None;
         let change = catch(|| (self.apply)(text).map(|change| change.to_string()));
-        let change = change.unwrap_or_else(|panic| Err(panic_text(&*panic).into()))?;
+        let change = change.unwrap_or_else(|panic| {
+            let text = panic_text(&*panic);
+            // It is foreign, too.
+            contain(|| drop(panic));
+            Err(text.into())
+        })?;
         self.applied = Some(text.to_owned());
         let mut state = lock(&self.state);
         (state.applied, state.refusal, state.at) = (state.applied + 1, None, Instant::now());
@@ -285,15 +299,28 @@ impl Error for Refused {
     }
 }
 
-/// Returns the text of an error and of all its sources.
+/// Returns the texts of an error of `apply` and of its causes.
+fn reasons(error: BoxError) -> String {
+    let text = chain(&*error);
+    contain(|| drop(error));
+    text
+}
+
+/// Returns the text of an error and of all its sources. They are foreign: one that panics or fails
+/// ends the text.
 fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
+    /// More causes than an error has; a chain can be a circle.
+    const MOST: usize = 100;
+    let mut text = String::new();
+    contain(|| {
+        let causes = std::iter::successors(Some(error), |&error| error.source());
+        for (number, cause) in causes.take(MOST).enumerate() {
+            let between = if number == 0 { "" } else { ": " };
+            if write!(text, "{between}{cause}").is_err() {
+                return;
+            }
+        }
+    });
     text
 }
 

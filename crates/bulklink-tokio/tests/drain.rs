@@ -216,3 +216,31 @@ async fn under_load_no_call_is_lost() {
     assert!(answered > 30, "{answered}");
     assert!(fetch(address, "/order").await.is_err(), "the listener is closed");
 }
+
+#[tokio::test(start_paused = true)]
+async fn work_beside_a_server_that_ends_by_itself_is_waited_for_after_the_signal() {
+    let (registry, jobs) = registry();
+    let begin = Instant::now();
+    let job = jobs.owned().slot().await.unwrap();
+    tokio::spawn(async move {
+        sleep(5 * SECOND).await;
+        drop(job);
+    });
+    // It ends on a signal of its own, within the notice.
+    let server = |_closed| async {
+        sleep(2 * SECOND).await;
+        Ok::<_, io::Error>(())
+    };
+    let server = |closed| Box::pin(server(closed));
+    let drained = drain(&registry).notice(3 * SECOND).serve(server).await.unwrap();
+    assert_eq!((begin.elapsed(), drained.to_string(), registry.is_closed()), (5 * SECOND, "drained".into(), true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ends_before_the_signal_closes_nothing() {
+    let (registry, _) = registry();
+    let drained = drain(&registry).serve(|_closed| ready(Ok::<_, io::Error>(()))).await.unwrap();
+    assert_eq!((drained.is_complete(), registry.is_closed()), (true, false));
+    let error = drain(&registry).serve(|_closed| ready(Err::<(), _>(io::Error::other("no port")))).await;
+    assert_eq!(error.unwrap_err().to_string(), "no port");
+}

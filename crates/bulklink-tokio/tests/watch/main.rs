@@ -234,3 +234,43 @@ async fn a_watch_that_is_dropped_applies_nothing_more() {
     sleep(60 * SECOND).await;
     assert_eq!((texts.all(), Arc::strong_count(&texts.0)), (vec!["one.".to_owned()], 1));
 }
+
+/// An error whose text fails.
+#[derive(Debug)]
+struct Mute;
+
+impl std::fmt::Display for Mute {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Err(std::fmt::Error)
+    }
+}
+
+impl Error for Mute {
+    /// A circle.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_whose_text_fails_does_not_end_the_watch() {
+    let (path, texts) = (folder("mute").join("a.txt"), Texts::default());
+    fs::write(&path, "one.").unwrap();
+    let mut apply = texts.apply();
+    let apply = move |text: &str| if text == "mute" { Err(Mute.into()) } else { apply(text) };
+    let watch = config::watch(&path, apply).await.unwrap();
+    replace(&path, "mute");
+    sleep(3 * SECOND).await;
+    assert_eq!((watch.status().refused, watch.status().refusal.is_some()), (1, true));
+    replace(&path, "two.");
+    sleep(3 * SECOND).await;
+    assert_eq!(texts.all(), ["one.", "two."]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_file_is_refused_and_not_read() {
+    let path = folder("no_file").join("folder");
+    fs::create_dir_all(&path).unwrap();
+    let error = config::watch(&path, Texts::default().apply()).await.unwrap_err();
+    assert!(format!("{error:?}").ends_with("it is no file"), "{error:?}");
+}
