@@ -19,7 +19,7 @@ use crate::workspace::{self, Package};
 const WORKSPACE: [&str; 4] = ["test", "--workspace", "--exclude=bulklink-benches", workspace::FEATURES];
 
 /// How many programs run at once, besides one on each processor.
-const WAITING: usize = 2;
+const WAITING: usize = 1;
 
 /// The package of the private servers. A test that starts one waits longest, so it begins first.
 const SERVERS: &str = "bulklink-servers";
