@@ -209,15 +209,30 @@ impl<Q, R: Runtime> Admission<Q, R> {
 
     /// Returns the future of the request's slot, and its deadline: `outer`, which the request has
     /// already, or the layer's own, whichever is earlier.
+    #[inline]
     pub(crate) fn admit(&self, request: &mut Q, outer: Option<&Deadline>) -> Ask<R> {
+        if self.deadline_after.is_none() && outer.is_none() {
+            return Ask { slot: self.ask(request, Request::new()), deadline: None };
+        }
+        self.admit_by_deadline(request, outer)
+    }
+
+    #[inline(never)]
+    fn admit_by_deadline(&self, request: &mut Q, outer: Option<&Deadline>) -> Ask<R> {
         let own = self.deadline_after.as_ref().and_then(|time| time(request)).map(|time| self.clock.after(time));
         let deadline = self.clock.earlier(own, outer);
         let call = match &deadline {
             Some(deadline) => Request::new().deadline_after(deadline.left()),
             None => Request::new(),
         };
-        let call = self.rules.iter().try_fold(call, |call, rule| rule(request, call));
-        Ask { slot: call.map(|call| self.entrance.slot(request, call)), deadline }
+        Ask { slot: self.ask(request, call), deadline }
+    }
+
+    /// Asks for the slot, unless the request is exempt.
+    #[inline]
+    fn ask(&self, request: &Q, call: Request<R::Instant>) -> Option<OwnedSlotFuture<R>> {
+        let call = self.rules.iter().try_fold(call, |call, rule| rule(request, call))?;
+        Some(self.entrance.slot(request, call))
     }
 
     pub(crate) fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {

@@ -331,7 +331,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     pub(crate) fn make(
         &self,
         identity: &Arc<Identity>,
-        key: Option<Box<ShownKey>>,
+        key: Option<Arc<ShownKey>>,
         prepare: impl FnOnce(&mut Gate<Waker>, Option<&mut Calls>),
     ) -> Arc<Shared> {
         let runtime = Arc::new(self.runtime.clone());

@@ -22,7 +22,7 @@ use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
 use crate::gate::outputs::{Rest, Undelivered};
 use crate::gate::park::look_or_park;
-use crate::gate::state::GateState;
+use crate::gate::state::{GateState, Rare};
 use crate::identity::Identity;
 use crate::observe::event::Handlers;
 use crate::observe::trace;
@@ -61,8 +61,6 @@ pub struct Shared {
     pub(crate) has_drivers: AtomicBool,
     /// The id of the partition that has this bulkhead, as a number; zero if none has.
     partition: AtomicU32,
-    /// The key of that partition, if operators may see it.
-    key: Option<Box<ShownKey>>,
     pub(crate) runtime: Arc<dyn DynClock>,
 }
 
@@ -83,7 +81,7 @@ impl Shared {
         capacity_is: CapacityIs,
         runtime: Arc<dyn DynClock>,
         calls: Option<Box<Calls>>,
-        key: Option<Box<ShownKey>>,
+        key: Option<Arc<ShownKey>>,
     ) -> Arc<Self> {
         let wait_limit = if gate.limits().wait_limit.is_some() { hint::WAIT_LIMIT } else { 0 };
         let take_back = if calls.as_ref().is_some_and(|calls| calls.takes_back()) { hint::TAKE_BACK } else { 0 };
@@ -95,14 +93,13 @@ impl Shared {
             hints: AtomicU8::new(hints),
             has_drivers: AtomicBool::new(false),
             partition: AtomicU32::new(0),
-            key,
             state: Lock::new(GateState {
                 gate,
                 observers: Observers::default(),
                 drivers: Drivers::default(),
                 calls,
                 ceilings: None,
-                rate: None,
+                rare: key.map(Rare::of_key),
             }),
             this: this.clone(),
             runtime,
@@ -139,8 +136,8 @@ impl Shared {
     }
 
     /// Returns the key of the partition that has this bulkhead, if operators may see it.
-    pub(crate) fn key(&self) -> Option<&ShownKey> {
-        self.key.as_deref()
+    pub(crate) fn key(&self) -> Option<Arc<ShownKey>> {
+        self.beside_the_word(|state| state.rare.as_ref()?.key.clone())
     }
 
     pub(crate) fn options(&self) -> Options {

@@ -2,6 +2,7 @@
 //! the drivers and the handlers.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::mem;
 use core::task::Waker;
 use core::time::Duration;
@@ -20,6 +21,7 @@ use crate::gate::enter::NotGranted;
 use crate::gate::rate::{ReleaseRate, Sample};
 use crate::gate::shared::Shared;
 use crate::observe::event::Handlers;
+use crate::partitions::ShownKey;
 
 /// The state that the lock of a bulkhead protects.
 pub(crate) struct GateState {
@@ -31,8 +33,22 @@ pub(crate) struct GateState {
     pub(crate) calls: Option<Box<Calls>>,
     /// Made with the first of them.
     pub(crate) ceilings: Option<Box<Ceilings>>,
-    /// Made when a wait is estimated for the first time.
-    pub(crate) rate: Option<Box<ReleaseRate>>,
+    /// Made for a shown key, or with the first estimate of a wait.
+    pub(crate) rare: Option<Box<Rare>>,
+}
+
+/// The parts that most bulkheads do without. In one box, because there can be many partitions.
+#[derive(Default)]
+pub(crate) struct Rare {
+    rate: Option<ReleaseRate>,
+    /// The key of the partition that has this bulkhead, if operators may see it.
+    pub(crate) key: Option<Arc<ShownKey>>,
+}
+
+impl Rare {
+    pub(crate) fn of_key(key: Arc<ShownKey>) -> Box<Self> {
+        Box::new(Rare { rate: None, key: Some(key) })
+    }
 }
 
 impl GateState {
@@ -171,7 +187,8 @@ impl GateState {
             Some(calls) => calls.abandon(grant, now),
             None => grant,
         };
-        if let (Some(rate), Some(units)) = (&mut self.rate, grant.cost()) {
+        let rate = self.rare.as_mut().and_then(|rare| rare.rate.as_mut());
+        if let (Some(rate), Some(units)) = (rate, grant.cost()) {
             rate.leave_out(units as u64);
         }
         self.gate.abandon(grant);
@@ -274,7 +291,8 @@ impl GateState {
         let missing = asked.saturating_sub(units.max(cost) as u64);
         let window = now.and_then(|at| {
             let sample = Sample::new(at, &plumbing::totals(&self.gate));
-            self.rate.get_or_insert_with(|| Box::new(ReleaseRate::from(sample))).window_to(sample)
+            let rate = &mut self.rare.get_or_insert_default().rate;
+            rate.get_or_insert_with(|| ReleaseRate::from(sample)).window_to(sample)
         });
         if missing == 0 { Some(Duration::ZERO) } else { Some(window?.time_for(missing)) }
     }

@@ -1,6 +1,5 @@
 //! The keys that operators may see: which of them are the worst now.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -126,9 +125,9 @@ struct Reading {
 
 impl ShownKey {
     /// Returns nothing if the function panics. Called outside all locks.
-    pub(super) fn new<K>(show: &ShowKey<K>, key: &K) -> Option<Box<Self>> {
+    pub(super) fn new<K>(show: &ShowKey<K>, key: &K) -> Option<Arc<Self>> {
         let text = attempt(|| show(key))?;
-        Some(Box::new(ShownKey { text: text.into(), rejected: Lock::new(Past::default()) }))
+        Some(Arc::new(ShownKey { text: text.into(), rejected: Lock::new(Past::default()) }))
     }
 
     fn load(&self, now: &Snapshot, reading: &Reading) -> KeyLoad {

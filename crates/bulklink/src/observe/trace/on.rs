@@ -187,7 +187,8 @@ fn log(shared: Option<&Shared>, rejection: &Rejection) {
     // single layers keep their answer for the next event, whichever it is.
     let is_sound = contain(|| {
         let label = shortened(rejection.label());
-        let key = shared.and_then(Shared::key).map(|key| shortened(&key.text));
+        let shown = shared.and_then(Shared::key);
+        let key = shown.as_ref().map(|key| shortened(&key.text));
         tracing::event!(
             name: "bulkhead.rejected",
             target: TARGET,
