@@ -257,7 +257,7 @@ impl Calls {
         let keep = if has_deadline { self.reserve.keep(own, budget) } else { 0 };
         let by_gate = has_deadline && own.is_none();
         let wait_end = now.saturating_add_nanos(budget - keep);
-        let call = Call { entered: now, end, waited_nanos: 0, kept_nanos: None, by_gate, grant: None };
+        let call = Call { entered: now, end, waited_nanos: 0, kept_nanos: Call::NOT_KEPT, by_gate, grant: None };
         let answer = gate.enter(&request.ending(wait_end), Some(now))?;
         self.note_use(gate, now);
         Ok(match answer {
@@ -267,7 +267,8 @@ impl Calls {
                 Answer::Granted(recorded(place))
             }
             Answer::Queued(ticket) => {
-                let kept_nanos = (has_deadline && gate.deadline(&ticket) == Some(wait_end)).then_some(keep);
+                let is_why = has_deadline && gate.deadline(&ticket) == Some(wait_end);
+                let kept_nanos = if is_why { keep } else { Call::NOT_KEPT };
                 let call = Call { kept_nanos, ..call };
                 let (number, place) = (ticket.number(), self.entries.insert(call, 0));
                 if number >= self.by_ticket.len() {
@@ -295,10 +296,10 @@ impl Calls {
             }
             Answer::Rejected(mut rejection) => {
                 let call = self.forget(number, place);
-                if let (Reason::Expired, Some(kept)) = (rejection.reason, call.kept_nanos) {
+                if rejection.reason == Reason::Expired && call.kept_nanos != Call::NOT_KEPT {
                     let at = call.entered.saturating_add(rejection.waited());
                     self.reserve.note_rejected(&call, at, gate.mark(), gate.totals().admitted);
-                    let kept = if kept > 0 { Coarse::new(kept, false) } else { Coarse::DEADLINE };
+                    let kept = if call.kept_nanos > 0 { Coarse::new(call.kept_nanos, false) } else { Coarse::DEADLINE };
                     rejection.kept = kept.flagged(rejection.is_paused());
                 }
                 Answer::Rejected(rejection)
@@ -414,7 +415,7 @@ impl Calls {
         let (entered, waited_nanos) = (call.entered, call.waited_nanos);
         let recorded = part.as_recorded();
         let end = Instant::FAR_FUTURE;
-        let call = Call { entered, end, waited_nanos, kept_nanos: None, by_gate: false, grant: Some(part) };
+        let call = Call { entered, end, waited_nanos, kept_nanos: Call::NOT_KEPT, by_gate: false, grant: Some(part) };
         Ok((grant, recorded(self.entries.insert(call, 0))))
     }
 

@@ -83,8 +83,9 @@ pub(crate) struct Call {
     /// for a call without a deadline.
     pub(crate) end: Instant,
     pub(crate) waited_nanos: u64,
-    /// The time that was kept for the operation, if its wait ends that long before its end.
-    pub(crate) kept_nanos: Option<u64>,
+    /// The time that was kept for the operation, if its wait ends that long before its end; else
+    /// [`NOT_KEPT`](Call::NOT_KEPT).
+    pub(crate) kept_nanos: u64,
     /// Whether the gate's reserve applied, and not the request's own.
     pub(crate) by_gate: bool,
     /// The gate's grant, once there is one.
@@ -98,6 +99,9 @@ impl Clone for Call {
 }
 
 impl Call {
+    /// No deadline ends its wait.
+    pub(crate) const NOT_KEPT: u64 = u64::MAX;
+
     /// Returns how long the call has had its slot at `now`.
     pub(crate) fn hold_nanos(&self, now: Instant) -> u64 {
         now.nanos_since(self.entered.saturating_add_nanos(self.waited_nanos))
@@ -175,7 +179,7 @@ impl ReserveState {
     pub(crate) fn note_rejected(&mut self, call: &Call, at: Instant, now: Instant, admitted: u64) {
         let present = self.nanos();
         // Else it was not the reserve that ended the wait.
-        let is_why = call.by_gate && call.kept_nanos > Some(least_kept(call.end.nanos_since(call.entered)));
+        let is_why = call.by_gate && call.kept_nanos > least_kept(call.end.nanos_since(call.entered));
         if !self.is_learnt() || present == 0 || !is_why {
             return;
         }
@@ -231,7 +235,7 @@ mod tests {
         entered: Instant::from_nanos(1_000_000),
         end: Instant::from_nanos(1_100_000),
         waited_nanos: 60_000,
-        kept_nanos: Some(20_000),
+        kept_nanos: 20_000,
         by_gate: true,
         grant: None,
     };
@@ -377,7 +381,7 @@ mod tests {
         let at = |nanos| Instant::from_nanos(nanos);
         for (call, why) in [
             (Call { by_gate: false, ..CALL }, "its own reserve"),
-            (Call { kept_nanos: Some(6_250), ..CALL }, "its sixteenth"),
+            (Call { kept_nanos: 6_250, ..CALL }, "its sixteenth"),
         ] {
             let mut reserve = following(8_000);
             for now in [100, 1_000_000] {
@@ -387,7 +391,7 @@ mod tests {
         }
         let mut reserve = following(8_000);
         for now in [100, 256_100] {
-            reserve.note_rejected(&Call { kept_nanos: Some(6_251), ..CALL }, at(now), at(now), now);
+            reserve.note_rejected(&Call { kept_nanos: 6_251, ..CALL }, at(now), at(now), now);
         }
         assert_eq!(reserve.nanos(), 7_000);
         for fixed in [Reserve::Fixed(Duration::from_micros(8)), Reserve::Learnt] {

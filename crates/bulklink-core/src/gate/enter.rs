@@ -48,7 +48,7 @@ impl<W> Gate<W> {
             return Ok(Answer::NeedsNow);
         }
         if now.is_some_and(|now| request.is_past(now)) {
-            return Ok(self.reject_late(request.cost));
+            return Ok(self.reject_with(Reason::Expired, request.cost, Coarse::DEADLINE.bits().into()));
         }
         // Each answer is returned where it is made: it is slow to move.
         if self.queue.len() == 0 && self.fits(cost.get()) {
@@ -135,20 +135,13 @@ impl<W> Gate<W> {
         self.reject_with(Reason::Saturated, cost.get(), units << 32 | u64::from(bound))
     }
 
-    #[cold]
-    fn reject_late(&mut self, cost: u32) -> Answer {
-        let mut answer = self.reject(Reason::Expired, cost);
-        if let Answer::Rejected(rejection) = &mut answer {
-            rejection.kept = Coarse::DEADLINE.flagged(rejection.is_paused());
-        }
-        answer
-    }
-
     fn reject(&mut self, reason: Reason, cost: u32) -> Answer {
         self.reject_with(reason, cost, 0)
     }
 
+    /// For `Expired`, the wait had no limit but this: the bits of [`Rejection::kept`].
     #[inline(never)]
+    #[expect(clippy::cast_possible_truncation, reason = "24 bits")]
     fn reject_with(&mut self, reason: Reason, cost: u32, exact: u64) -> Answer {
         let (count, kind) = match reason {
             Reason::Saturated => {
@@ -161,7 +154,8 @@ impl<W> Gate<W> {
         };
         *count += 1;
         self.note(kind, cost as usize);
-        let kept = Coarse::NONE.flagged(self.is_paused());
+        let (kept, exact) = if reason == Reason::Expired { (exact as u32, 0) } else { (0, exact) };
+        let kept = Coarse::of(kept).flagged(self.is_paused());
         Answer::Rejected(Rejection { reason, occupancy: self.occupancy(), cost, exact, waited: 0, kept })
     }
 }

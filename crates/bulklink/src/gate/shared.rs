@@ -99,7 +99,7 @@ impl Shared {
                 drivers: Drivers::default(),
                 calls,
                 ceilings: None,
-                rare: key.map(Rare::of_key),
+                rare: key.map(|key| Box::new(Rare::of_key(key))),
             }),
             this: this.clone(),
             runtime,

@@ -46,8 +46,8 @@ pub(crate) struct Rare {
 }
 
 impl Rare {
-    pub(crate) fn of_key(key: Arc<ShownKey>) -> Box<Self> {
-        Box::new(Rare { rate: None, key: Some(key) })
+    pub(crate) fn of_key(key: Arc<ShownKey>) -> Self {
+        Rare { rate: None, key: Some(key) }
     }
 }
 
