@@ -1,10 +1,8 @@
 //! The errors of stores.
 
 use std::error::Error;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::Arc;
-
-use bulklink::plumbing::contain;
 
 /// Why a store could not carry a command: what an operator has to look at, the server's code, and
 /// as the [source](Error::source) the error of the driver, such as that of the network.
@@ -122,21 +120,6 @@ impl StoreError {
     }
 }
 
-/// Returns the texts of an error and of its causes. They are foreign code: one that panics or fails
-/// ends the text.
-pub(crate) fn texts(error: &(dyn Error + 'static)) -> String {
-    let mut texts = String::new();
-    contain(|| {
-        for (number, error) in std::iter::successors(Some(error), |&error| error.source()).enumerate() {
-            let between = if number == 0 { "" } else { ": " };
-            if write!(texts, "{between}{error}").is_err() {
-                return;
-            }
-        }
-    });
-    texts
-}
-
 impl PartialEq for StoreError {
     fn eq(&self, other: &Self) -> bool {
         (self.kind, &self.code) == (other.kind, &other.code)
@@ -165,43 +148,5 @@ impl fmt::Display for StoreError {
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&**self.source.as_ref()?)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Debug)]
-    struct Panics;
-
-    impl fmt::Display for Panics {
-        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-            panic!("foreign")
-        }
-    }
-
-    impl Error for Panics {}
-
-    #[derive(Debug)]
-    struct Fails;
-
-    impl fmt::Display for Fails {
-        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-            Err(fmt::Error)
-        }
-    }
-
-    impl Error for Fails {}
-
-    #[test]
-    fn a_foreign_text_that_panics_or_fails_is_left_out() {
-        let (panics, fails): (Arc<dyn Error + Send + Sync>, _) = (Arc::new(Panics), Arc::new(Fails));
-        for source in [panics, fails] {
-            assert_eq!(texts(&StoreError::TLS.with_source(source)), "there is no TLS connection to the store: ");
-        }
-        let cause = Arc::new(StoreError::refused("28P01"));
-        let text = "the store is unreachable: the store refuses the user or the password: 28P01";
-        assert_eq!(texts(&StoreError::UNREACHABLE.with_source(cause)), text);
     }
 }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bulklink::plumbing::contain;
+use bulklink::plumbing::{contain, texts};
 use bulklink::runtime::Instant;
 
-use crate::error::texts;
 use crate::{Namespace, StoreError};
 
 /// How many causes of one outage are told: their texts could differ each time.

@@ -1,7 +1,7 @@
 //! A file of settings that is applied at the start, and whenever it has changed.
 
 use std::error::Error;
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display};
 use std::fs;
 use std::future::poll_fn;
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use bulklink::plumbing::{catch, contain};
+use bulklink::plumbing::{catch, discard, texts};
 use tokio::task::{AbortHandle, spawn_blocking};
 use tokio::time::{Instant, sleep};
 
@@ -29,7 +29,7 @@ const HURRIED: Duration = Duration::from_millis(20);
 /// `apply` gets the text of the file, in whichever format, and applies it to all registries that
 /// the program has. It must change nothing if it fails; if it has several registries, a later one
 /// can fail, and then the text that was applied before is applied again when the file has it again.
-/// What it returns says what has changed, and is logged.
+/// Its result names the changes, and is logged.
 ///
 /// The file is read every second, and as soon as possible on SIGHUP. A text is applied once two
 /// reads in a row have found it, as it may be half written before. On SIGHUP, the second one is
@@ -119,7 +119,7 @@ pub struct Watch {
     task: AbortHandle,
 }
 
-/// What became of the texts of a file that is [watched](Watch).
+/// The fate of the texts of a file that is [watched](Watch).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WatchStatus {
@@ -135,7 +135,7 @@ pub struct WatchStatus {
 }
 
 impl Watch {
-    /// Returns what became of the texts until now.
+    /// Returns the fate of the texts until now.
     #[must_use]
     pub fn status(&self) -> WatchStatus {
         let State { applied, refused, refusal, at } = lock(&self.state).clone();
@@ -170,7 +170,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 /// The text that a read has found, or why there is none.
 type Found = Result<String, String>;
 
-/// The file, and what was read and applied of it. It is moved to a thread for each read.
+/// The file, and the texts that were read and applied. It is moved to a thread for each read.
 struct File<F> {
     path: PathBuf,
     apply: F,
@@ -178,9 +178,9 @@ struct File<F> {
     /// The text that is applied; `None` once another one has failed, which may have changed
     /// something, or once it is to be applied again.
     applied: Option<String>,
-    /// What the last read has found.
+    /// The result of the last read.
     read: Option<Found>,
-    /// What was applied or refused last.
+    /// The result that was applied or refused last.
     judged: Option<Found>,
 }
 
@@ -207,7 +207,7 @@ where
         }
     }
 
-    /// Reads the file, and applies what the read before has found too.
+    /// Reads the file, and applies a text that the read before has found too.
     fn look(&mut self, cause: &'static str) {
         let found = self.read().map_err(|error| format!("it cannot be read: {error}"));
         if self.judged.as_ref() != Some(&found) && self.read.as_ref() == Some(&found) {
@@ -238,7 +238,7 @@ where
         let change = change.unwrap_or_else(|panic| {
             let text = panic_text(&*panic);
             // It is foreign, too.
-            contain(|| drop(panic));
+            discard(panic);
             Err(text.into())
         })?;
         self.applied = Some(text.to_owned());
@@ -289,7 +289,7 @@ impl Display for Refused {
 /// The text and all causes, as `main` shows an error by its debug form.
 impl fmt::Debug for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}: {}", chain(&*self.source))
+        write!(f, "{self}: {}", texts(&*self.source))
     }
 }
 
@@ -301,27 +301,9 @@ impl Error for Refused {
 
 /// Returns the texts of an error of `apply` and of its causes.
 fn reasons(error: BoxError) -> String {
-    let text = chain(&*error);
-    contain(|| drop(error));
-    text
-}
-
-/// Returns the text of an error and of all its sources. They are foreign: one that panics or fails
-/// ends the text.
-fn chain(error: &(dyn Error + 'static)) -> String {
-    /// More causes than an error has; a chain can be a circle.
-    const MOST: usize = 100;
-    let mut text = String::new();
-    contain(|| {
-        let causes = std::iter::successors(Some(error), |&error| error.source());
-        for (number, cause) in causes.take(MOST).enumerate() {
-            let between = if number == 0 { "" } else { ": " };
-            if write!(text, "{between}{cause}").is_err() {
-                return;
-            }
-        }
-    });
-    text
+    let texts = texts(&*error);
+    discard(error);
+    texts
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
@@ -329,7 +311,7 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     text.map_or("panicked".into(), |text| format!("panicked: {text}"))
 }
 
-/// Runs a step on a blocking thread, and returns the value with what the step returns.
+/// Runs a step on a blocking thread, and returns the value with the result of the step.
 async fn on_thread<T, R>(mut value: T, step: impl FnOnce(&mut T) -> R + Send + 'static) -> io::Result<(T, R)>
 where
     T: Send + 'static,

@@ -2,7 +2,10 @@
 //! dropped.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use core::any::Any;
+use core::error::Error;
+use core::fmt::Write;
 use core::task::Waker;
 
 /// Runs foreign code and catches its panic. Returns whether it returned without one. The panic hook
@@ -67,5 +70,66 @@ pub fn discard<T>(foreign: T) {
 pub fn wake(wakers: impl IntoIterator<Item = Waker>) {
     for waker in wakers {
         contain(|| waker.wake());
+    }
+}
+
+/// Returns the texts of an error and of its causes. They are foreign: one that panics or fails ends
+/// the text, and causes that are a circle have an end.
+pub fn texts(error: &(dyn Error + 'static)) -> String {
+    /// More causes than an error has.
+    const MOST: usize = 100;
+    let mut texts = String::new();
+    contain(|| {
+        let causes = core::iter::successors(Some(error), |&error| error.source());
+        for (number, cause) in causes.take(MOST).enumerate() {
+            let between = if number == 0 { "" } else { ": " };
+            if write!(texts, "{between}{cause}").is_err() {
+                return;
+            }
+        }
+    });
+    texts
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use core::fmt;
+
+    use super::*;
+
+    /// Its text is that of a function, and its cause is itself if it is a circle.
+    struct Foreign(fn(&mut fmt::Formatter<'_>) -> fmt::Result, Option<Box<Foreign>>, bool);
+
+    impl fmt::Debug for Foreign {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("foreign")
+        }
+    }
+
+    impl fmt::Display for Foreign {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            (self.0)(f)
+        }
+    }
+
+    impl Error for Foreign {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            let Foreign(_, cause, is_circle) = self;
+            if *is_circle { Some(self) } else { cause.as_deref().map(|cause| cause as &(dyn Error + 'static)) }
+        }
+    }
+
+    #[test]
+    fn texts_are_joined_up_to_one_that_panics_or_fails() {
+        let of = |text| Foreign(text, None, false);
+        let caused = |cause| Foreign(|f| f.write_str("unreachable"), Some(Box::new(cause)), false);
+        assert_eq!(texts(&caused(of(|f| f.write_str("refused")))), "unreachable: refused");
+        assert_eq!(texts(&caused(of(|_| panic!("foreign")))), "unreachable: ");
+        assert_eq!(texts(&caused(of(|_| Err(fmt::Error)))), "unreachable: ");
+    }
+
+    #[test]
+    fn causes_that_are_a_circle_have_an_end() {
+        assert_eq!(texts(&Foreign(|f| f.write_str("x"), None, true)).len(), 1 + 99 * 3);
     }
 }

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use crate::acquire::claim::Claim;
-pub use crate::foreign::{catch, contain, discard, wake};
+pub use crate::foreign::{catch, contain, discard, texts, wake};
 use crate::{Bulkhead, HandlerId, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture};
 
 /// Returns the id of a handler of something else than a bulkhead.

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_system_without_random_bits_is_an_error_with_its_cause() {
         let refused = random_id(|_| Err(getrandom::Error::UNSUPPORTED)).expect_err("there are none");
-        let texts = crate::error::texts(&BuildError::Random(refused));
+        let texts = bulklink::plumbing::texts(&BuildError::Random(refused));
         let all = "the process has no identity: the operating system gives no random bits: ";
         assert_eq!(texts, format!("{all}{}", getrandom::Error::UNSUPPORTED));
     }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
+use bulklink::plumbing::texts;
 use bulklink::runtime::Instant;
 use bulklink::{EventFilter, EventKind, Load};
 
 use super::ask::Ask;
 use super::{Outage, ceiling};
-use crate::error::texts;
 use crate::share::{Connection, Decision, Demand, Policy, Refusal, Share, Statement, units};
 use crate::{RunId, Server, StoreError, Token};
 
