@@ -35,8 +35,9 @@ pub(crate) struct Ask<R: Runtime> {
     pub(crate) deadline: Option<Deadline>,
 }
 
-/// How a deadline is found and left in the requests of HTTP.
-pub(crate) struct Extension<Q> {
+/// How a deadline is found and left in the requests of HTTP. Only this crate has one.
+#[derive(Debug)]
+pub struct Extension<Q> {
     pub(crate) find: fn(&Q) -> Option<Deadline>,
     pub(crate) leave: fn(&mut Q, Deadline),
 }

@@ -149,3 +149,24 @@ mod extract {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bulklink::testing::{Executor, FakeClock};
+
+    use super::*;
+
+    #[test]
+    fn the_point_in_time_is_as_far_away_as_the_time_that_is_left() {
+        let mut executor = Executor::new(FakeClock::new());
+        let clock = RequestClock::new(&executor.runtime());
+        let deadline = clock.after(Duration::from_secs(100));
+        executor.advance(Duration::from_secs(40));
+        let (least, at, most) = (time::Instant::now(), deadline.at(), time::Instant::now());
+        assert_eq!(deadline.left(), Duration::from_secs(60));
+        assert!(at >= least + Duration::from_secs(60) && at <= most + Duration::from_secs(60));
+        executor.advance(Duration::from_secs(100));
+        assert_eq!(deadline.left(), Duration::ZERO);
+        assert!(clock.after(Duration::MAX).at() > time::Instant::now());
+    }
+}

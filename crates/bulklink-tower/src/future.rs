@@ -309,8 +309,7 @@ impl<Q, R: Runtime, O> Config<Q, R, O> {
     where
         O: Outcome<Q, A, E>,
     {
-        let found = self.outcome.deadline(request, self.admission.clock());
-        found.or_else(|| (self.admission.extension()?.find)(request))
+        self.outcome.deadline(request, self.admission.clock(), self.admission.extension())
     }
 
     /// Calls the service, which is ready.
@@ -321,10 +320,7 @@ impl<Q, R: Runtime, O> Config<Q, R, O> {
         O: Outcome<Q, S::Response, S::Error>,
     {
         if let Some(deadline) = deadline {
-            if let Some(extension) = self.admission.extension() {
-                (extension.leave)(&mut request, deadline.clone());
-            }
-            self.outcome.leave_deadline(&mut request, deadline);
+            self.outcome.leave_deadline(&mut request, deadline, self.admission.extension());
         }
         service.call(request)
     }

@@ -291,7 +291,7 @@ where
         let GuardService { inner: mut service, layer: GuardLayer { guard, clock, outcome } } = self.clone();
         Box::pin(async move {
             let protocol = outcome.protocol(&request);
-            let deadline = outcome.deadline(&request, &clock);
+            let deadline = outcome.deadline(&request, &clock, None);
             let ask = guard.ask(&request);
             let Admitted { call, slot } = match guard.admit(ask, deadline.as_ref().map(Deadline::left)).await {
                 Ok(admitted) => admitted,
@@ -305,7 +305,7 @@ where
                 let operation = pin!(async move {
                     poll_fn(|context| service.poll_ready(context)).await?;
                     if let Some(deadline) = deadline {
-                        outcome.leave_deadline(&mut request, deadline);
+                        outcome.leave_deadline(&mut request, deadline, None);
                     }
                     service.call(request).await
                 });

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bulklink::{OwnedSlot, Rejection};
 
+use crate::admission::Extension;
 use crate::deadline::{Deadline, RequestClock};
 use crate::{BoxError, DeadlinePassed};
 
@@ -24,15 +25,19 @@ pub trait Outcome<Q, A, E>: Clone {
     fn protocol(&self, request: &Q) -> Self::Protocol;
 
     /// Returns the deadline that the request has already: that of a layer outside of this one, or
-    /// of a client, on this clock.
-    fn deadline(&self, request: &Q, clock: &RequestClock) -> Option<Deadline> {
-        let _ = (request, clock);
-        None
+    /// of a client, on this clock. An outcome that knows nothing of HTTP finds it by `extension`.
+    #[inline]
+    fn deadline(&self, request: &Q, clock: &RequestClock, extension: Option<&Extension<Q>>) -> Option<Deadline> {
+        let _ = clock;
+        (extension?.find)(request)
     }
 
-    /// Leaves the deadline in the request that is sent now.
-    fn leave_deadline(&self, request: &mut Q, deadline: Deadline) {
-        let _ = (request, deadline);
+    /// Leaves the deadline in the request that is sent now, as [`deadline`](Outcome::deadline)
+    /// finds it.
+    fn leave_deadline(&self, request: &mut Q, deadline: Deadline, extension: Option<&Extension<Q>>) {
+        if let Some(extension) = extension {
+            (extension.leave)(request, deadline);
+        }
     }
 
     /// Takes the slot, and leaves in the request the parts of it that the service needs.

@@ -2,7 +2,7 @@
 #![cfg(feature = "http")]
 
 use std::convert::Infallible;
-use std::future::ready;
+use std::future::{Future, ready};
 use std::time::Duration;
 
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
@@ -108,6 +108,16 @@ fn a_pause_ends_with_the_layer_and_needs_a_runtime() {
 /// A stream, with the sender of its frames.
 type Chunks = StreamBody<stream::BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
 
+/// A service that streams the body of the request.
+fn echo() -> impl Service<
+    Request<Chunks>,
+    Response = Response<Chunks>,
+    Error = Infallible,
+    Future: Future<Output = Result<Response<Chunks>, Infallible>>,
+> + Clone {
+    service_fn(|request: Request<Chunks>| ready(Ok(Response::new(request.into_body()))))
+}
+
 fn chunks() -> (UnboundedSender<&'static str>, Chunks) {
     let (sender, mut receiver) = unbounded_channel::<&'static str>();
     let frames = stream::poll_fn(move |context| {
@@ -128,9 +138,7 @@ fn a_stream_ends_if_its_first_frame_is_late_or_it_falls_silent() {
         let limits = StreamLimitLayer::new(executor.runtime());
         let limits = limits.first(Duration::from_secs(10)).silence(Duration::from_secs(5));
         let (sender, body) = chunks();
-        let service = limits.layer(service_fn(|request: Request<Chunks>| {
-            ready(Ok::<_, Infallible>(Response::new(request.into_body())))
-        }));
+        let service = limits.layer(echo());
         let service = BulkheadLayer::new(&model).respond().layer(service);
         let response = executor.block_on(service.oneshot(Request::new(body))).unwrap();
         let read = executor.spawn(async move { response.into_body().collect().await.map(Collected::to_bytes) });
@@ -158,8 +166,7 @@ fn a_stream_ends_at_the_deadline_of_its_request() {
     let mut executor = Executor::new(FakeClock::new());
     let model = bulkhead(&executor);
     let (sender, body) = chunks();
-    let service = StreamLimitLayer::new(executor.runtime())
-        .layer(service_fn(|request: Request<Chunks>| ready(Ok::<_, Infallible>(Response::new(request.into_body())))));
+    let service = StreamLimitLayer::new(executor.runtime()).layer(echo());
     let limit = BulkheadLayer::new(&model).deadline_after(|_| Some(Duration::from_secs(3))).respond();
     let response = executor.block_on(limit.layer(service).oneshot(Request::new(body))).unwrap();
     let read = executor.spawn(async move { response.into_body().collect().await.map(Collected::to_bytes) });
@@ -179,8 +186,7 @@ fn a_stream_that_is_always_ready_ends_at_the_deadline_and_stays_so() {
     let mut executor = Executor::new(FakeClock::new());
     let model = bulkhead(&executor);
     let (sender, body) = chunks();
-    let service = StreamLimitLayer::new(executor.runtime())
-        .layer(service_fn(|request: Request<Chunks>| ready(Ok::<_, Infallible>(Response::new(request.into_body())))));
+    let service = StreamLimitLayer::new(executor.runtime()).layer(echo());
     let limit = BulkheadLayer::new(&model).deadline_after(|_| Some(Duration::from_secs(3))).respond();
     let mut response = executor.block_on(limit.layer(service).oneshot(Request::new(body))).unwrap();
     for (time, is_frame) in [(1, Some(true)), (1, Some(true)), (1, Some(false)), (1, None)] {
@@ -200,8 +206,7 @@ fn a_reader_that_is_slow_is_no_silence() {
     let mut executor = Executor::new(FakeClock::new());
     let (sender, body) = chunks();
     let layer = StreamLimitLayer::new(executor.runtime()).silence(Duration::from_secs(5));
-    let service = layer
-        .layer(service_fn(|request: Request<Chunks>| ready(Ok::<_, Infallible>(Response::new(request.into_body())))));
+    let service = layer.layer(echo());
     let mut response = executor.block_on(service.oneshot(Request::new(body))).unwrap();
     for _ in 0..3 {
         executor.advance(Duration::from_secs(60));

@@ -9,6 +9,7 @@ use bulklink_breaker::plumbing::Unfinished;
 use http::{HeaderMap, Method, StatusCode, Version, header};
 
 use super::{Body, TimeoutHeader};
+use crate::admission::Extension;
 use crate::deadline::{Deadline, RequestClock};
 use crate::outcome::Outcome;
 use crate::{BoxError, DeadlinePassed};
@@ -181,7 +182,7 @@ impl Slots {
     }
 
     /// Handlers of events are foreign code, and may come here again, so none runs under the lock:
-    /// the thread that has the slot gives back what others owe meanwhile.
+    /// the thread that has the slot gives back the units that others owe meanwhile.
     fn give_back(&self, units: usize) {
         let mut own = self.own();
         own.owed = own.owed.saturating_add(units);
@@ -272,11 +273,11 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
     fn protocol(&self, _: &Q) {}
 
     #[inline]
-    fn deadline(&self, request: &Q, clock: &RequestClock) -> Option<Deadline> {
+    fn deadline(&self, request: &Q, clock: &RequestClock, _: Option<&Extension<Q>>) -> Option<Deadline> {
         request.deadline(clock)
     }
 
-    fn leave_deadline(&self, request: &mut Q, deadline: Deadline) {
+    fn leave_deadline(&self, request: &mut Q, deadline: Deadline, _: Option<&Extension<Q>>) {
         if let Some(Forward { header, margin }) = self.forward.as_deref() {
             header.apply(request.headers_to_send(), deadline.left().saturating_sub(*margin));
         }

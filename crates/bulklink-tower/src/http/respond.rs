@@ -13,6 +13,7 @@ use http::{Response, StatusCode};
 use super::hold::{Held, HoldSlot, ShareSlot};
 use super::templates::{PUSHBACK, Protocol, REJECTED, Template, Templates, is_grpc, is_of_this_process};
 use super::{Body, HeldSlot, HoldBody, TimeoutHeader};
+use crate::admission::Extension;
 use crate::deadline::{Deadline, RequestClock};
 use crate::outcome::Outcome;
 use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
@@ -216,11 +217,21 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
     }
 
     #[inline]
-    fn deadline(&self, request: &http::Request<T>, clock: &RequestClock) -> Option<Deadline> {
+    fn deadline(
+        &self,
+        request: &http::Request<T>,
+        clock: &RequestClock,
+        _: Option<&Extension<http::Request<T>>>,
+    ) -> Option<Deadline> {
         ShareSlot::deadline(request, clock)
     }
 
-    fn leave_deadline(&self, request: &mut http::Request<T>, deadline: Deadline) {
+    fn leave_deadline(
+        &self,
+        request: &mut http::Request<T>,
+        deadline: Deadline,
+        _: Option<&Extension<http::Request<T>>>,
+    ) {
         ShareSlot::leave_deadline(request, deadline);
     }
 
