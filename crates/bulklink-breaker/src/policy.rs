@@ -38,7 +38,7 @@ pub trait Policy: Clone + Send + Sync + 'static {
 
 /// A policy for requests `Q`.
 pub trait Admit<Q>: Policy {
-    /// What it needs of a request before it lets it through.
+    /// The part of a request that it needs before it lets it through.
     type Ask: Send;
 
     /// Finds the guard of a request.

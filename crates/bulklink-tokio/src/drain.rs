@@ -35,17 +35,19 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// operations and the server. So with a notice, a signal that was sent twice, as by a terminal and
 /// a parent process, cuts no call.
 ///
-/// With the feature `tracing`, each step is an event of the level `INFO`, and what is cut of the
+/// With the feature `tracing`, each step is an event of the level `INFO`, and a cut is one of the
 /// level `WARN`.
 ///
-/// # What runs longer than the limit
+/// # Operations that run longer than the limit
 ///
 /// A stream that goes on for ever holds its slot beyond any limit. It is named in the [`Drained`]
 /// that is returned, and [`serve`](Drain::serve) drops the server. Its connections are tasks of the
 /// runtime, and end with that when `main` returns. But a runtime that is dropped, as by
 /// `#[tokio::main]`, waits for closures on its blocking threads: with such operations, end it by
-/// [`Runtime::shutdown_background`](https://docs.rs/tokio/1/tokio/runtime/struct.Runtime.html#method.shutdown_background), or the process
+/// [`Runtime::shutdown_background`], or the process
 /// by [`std::process::exit`].
+///
+/// [`Runtime::shutdown_background`]: https://docs.rs/tokio/1/tokio/runtime/struct.Runtime.html
 ///
 /// # Examples
 ///
@@ -71,7 +73,7 @@ pub struct Drain {
     when: Option<BoxFuture>,
 }
 
-/// How a [`Drain`] has ended: what still ran, if anything did.
+/// How a [`Drain`] has ended, with the operations that still ran.
 ///
 /// Its text can be logged: `drained`, or `not drained, orders: 3 running`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,8 +122,8 @@ impl Drain {
         Drain { when: Some(Box::pin(when)), ..self }
     }
 
-    /// Waits for the signal, drains the registry, and returns what still runs. For a program
-    /// without a server.
+    /// Waits for the signal, drains the registry, and returns which operations still run. For a
+    /// program without a server.
     ///
     /// # Errors
     ///
@@ -313,7 +315,7 @@ impl fmt::Debug for Drain {
     }
 }
 
-/// What begins a drain, and hurries it.
+/// The signal or the future that begins a drain, and hurries it.
 enum Trigger {
     Signals(Signals),
     /// Completes once.

@@ -22,11 +22,17 @@ use crate::{BulkheadService, Errors};
 ///
 /// | the layer | methods |
 /// | --- | --- |
-/// | finds the bulkhead | [`new`](BulkheadLayer::new), [`keyed`](BulkheadLayer::keyed), `keyed_by_header` |
-/// | reads the call's own limits | [`cost`](BulkheadLayer::cost), [`wait_limit`](BulkheadLayer::wait_limit), [`deadline_after`](BulkheadLayer::deadline_after), `deadline_from`, [`exempt`](BulkheadLayer::exempt), [`request`](BulkheadLayer::request) |
+/// | finds the bulkhead | [`new`](BulkheadLayer::new), [`keyed`], `keyed_by_header` |
+/// | reads the call's own limits | [`cost`], [`wait_limit`], [`deadline_after`], `deadline_from` |
+/// | reads other settings | [`exempt`](BulkheadLayer::exempt), [`request`](BulkheadLayer::request) |
 /// | ends late requests | [`cancel_at_deadline`](BulkheadLayer::cancel_at_deadline) |
 /// | answers, for a server | `respond`, `respond_with`, `share_slot` |
 /// | holds the slot, for a client | `hold_body`, `forward_deadline` |
+///
+/// [`cost`]: BulkheadLayer::cost
+/// [`wait_limit`]: BulkheadLayer::wait_limit
+/// [`deadline_after`]: BulkheadLayer::deadline_after
+/// [`keyed`]: BulkheadLayer::keyed
 ///
 /// ```
 /// use bulklink_tokio::Bulkhead;

@@ -1,4 +1,4 @@
-//! Looks at a circuit and its counters, and what they are worth. With a given time, they call no
+//! Looks at a circuit and its counters, and their worth. With a given time, they call no
 //! foreign code.
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Core {
         (locked.circuit.view(now), self.whole(&locked))
     }
 
-    /// Returns what would be lost if a new circuit replaced this one, of which no call runs.
+    /// Returns the loss if a new circuit replaced this one, of which no call runs.
     ///
     /// A circuit that is not closed is kept for its cool-down and for as long again: a call of its
     /// key would have probed it meanwhile.

@@ -36,7 +36,7 @@ pub struct KeyRequest<R: Clock> {
     pub(crate) request: BoundRequest<R>,
 }
 
-/// What the calls of a guard have in common.
+/// The parts that all calls of a guard share.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<R, K> {
     pub(crate) runtime: R,

@@ -80,7 +80,7 @@ impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
     /// [`open_labels`](crate::KeysStatus::open_labels). At most 100 characters are shown, and no
     /// control characters.
     ///
-    /// Hosts can be shown; those that clients invent are seen too. Do not show what is a secret.
+    /// Hosts can be shown; those that clients invent are seen too. Do not show a secret.
     ///
     /// ```
     /// use bulklink_breaker::Guards;

@@ -203,7 +203,7 @@ impl<K: Send + Sync> Keyed for Circuits<K> {
 }
 
 impl<K> Locked<K> {
-    /// Adds an entry. Returns what must be dropped outside the lock: the one that was evicted, or
+    /// Adds an entry. Returns the one to be dropped outside the lock: that which was evicted, or
     /// this one.
     fn insert(&mut self, hash: u64, entry: Arc<Entry<K>>, now: Instant) -> Option<Arc<Entry<K>>> {
         match self.shelf.insert(hash, entry, |entry| entry.standing(now)) {

@@ -8,14 +8,14 @@ use hashbrown::HashTable;
 const LOOKS: usize = 32;
 const NONE: usize = usize::MAX;
 
-/// What the eviction of an entry would lose.
+/// The loss by the eviction of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// Nothing.
     Calm,
     /// Something that is worth less than room.
     Marked,
-    /// What must not be lost.
+    /// More than may be lost.
     Kept,
 }
 
