@@ -12,8 +12,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Answers each order with a line. A process in the background of a shell has no standard input.
-/// The children of a server are looked up while it is stopped, as it can add none then. The number
-/// of looks is limited: in a container, children that have ended may stay as zombies.
+/// The children of a server are looked up while it is stopped, as it can add none then. One that
+/// has ended holds nothing more, and may stay as a zombie for long: its parent is gone.
 const SHELL: &str = r#"
 trap '' HUP INT TERM
 folder=$1
@@ -23,17 +23,17 @@ signal() {
     children=$(cat "/proc/$pid/task/$pid/children" 2>/dev/null)
     [ -z "$children" ] || kill -s "$1" $children 2>/dev/null
 }
+runs() {
+    read -r stat 2>/dev/null <"/proc/$1/stat" || return
+    case ${stat##*) } in Z* | X*) return 1 ;; esac
+}
 end() {
     [ -n "$pid" ] || return
     signal STOP
     kill -s KILL "$pid" $children 2>/dev/null
     wait
-    looks=0
     for child in $children; do
-        while [ "$looks" -lt 500 ] && kill -0 "$child" 2>/dev/null; do
-            looks=$((looks + 1))
-            sleep 0.01
-        done
+        while runs "$child"; do sleep 0.01; done
     done
     pid=
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::{env, fmt, io};
 
 /// A program that this machine lacks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Missing(pub(crate) String);
 
 impl fmt::Display for Missing {

@@ -3,6 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::Missing;
 
@@ -12,16 +13,19 @@ const VARIABLE: &str = "BULKLINK_REDIS_BIN";
 /// The scripts need what Redis and Valkey have since this major version.
 const OLDEST: u32 = 7;
 
-/// Returns the program of the server, which runs and is new enough.
+/// Returns the program of the server, which runs and is new enough. It is sought once, as a look at
+/// its version takes longer than its start.
 ///
 /// # Panics
 ///
 /// Panics if the variable names a program that does not.
 pub(crate) fn find() -> Result<PathBuf, Missing> {
-    choose(env::var_os(VARIABLE).map(PathBuf::from), |program| {
+    static FOUND: OnceLock<Result<PathBuf, Missing>> = OnceLock::new();
+    let version = |program: &PathBuf| {
         let output = Command::new(program).arg("--version").output().ok()?;
         major(&String::from_utf8_lossy(&output.stdout))
-    })
+    };
+    FOUND.get_or_init(|| choose(env::var_os(VARIABLE).map(PathBuf::from), version)).clone()
 }
 
 fn choose(named: Option<PathBuf>, version: impl Fn(&PathBuf) -> Option<u32>) -> Result<PathBuf, Missing> {

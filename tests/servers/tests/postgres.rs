@@ -22,8 +22,10 @@ fn shell(script: &str, argument: &str) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// A process that has ended may be a zombie until its new parent takes note.
 fn runs(pid: u32) -> bool {
-    shell("kill -0 \"$1\"", &pid.to_string()).0
+    let (is_there, state) = shell("ps -o stat= -p \"$1\"", &pid.to_string());
+    is_there && !state.starts_with('Z')
 }
 
 /// The processes that serve, which are children of the first.

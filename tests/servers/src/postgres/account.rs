@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::Missing;
 
@@ -12,8 +13,13 @@ use crate::Missing;
 pub(crate) struct Account(Option<[u32; 2]>);
 
 impl Account {
-    /// Finds the user.
+    /// Finds the user, once.
     pub(crate) fn find() -> Result<Self, Missing> {
+        static FOUND: OnceLock<Result<Account, Missing>> = OnceLock::new();
+        FOUND.get_or_init(Self::choose).clone()
+    }
+
+    fn choose() -> Result<Self, Missing> {
         if id(&["-u"]) != Some(0) {
             return Ok(Account(None));
         }

@@ -3,6 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::Missing;
 
@@ -23,22 +24,25 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Returns the programs, which run and are new enough.
+    /// Returns the programs, which run and are new enough. They are sought once, as a look at their
+    /// versions takes as long as their start.
     ///
     /// # Panics
     ///
     /// Panics if the variable names a folder that does not have them.
     pub(crate) fn find() -> Result<Self, Missing> {
-        let named = env::var_os(VARIABLE).map(PathBuf::from);
+        static FOUND: OnceLock<Result<Programs, Missing>> = OnceLock::new();
+        let named = || env::var_os(VARIABLE).map(PathBuf::from);
         // All are needed, and an installation of the client alone has some.
-        choose(named, debian(), |programs| {
+        let version = |programs: &Programs| {
             let version = |program| {
                 let output = Command::new(programs.path(program)).arg("--version").output().ok()?;
                 major(&String::from_utf8_lossy(&output.stdout))
             };
             let versions = [version("postgres")?, version("initdb")?, version("pg_basebackup")?];
             versions.into_iter().min().filter(|oldest| versions[0] == *oldest)
-        })
+        };
+        FOUND.get_or_init(|| choose(named(), debian(), version)).clone()
     }
 
     pub(crate) fn path(&self, program: &str) -> PathBuf {
