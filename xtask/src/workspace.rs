@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context, Result};
-use regex::Regex;
+use regex_lite::Regex;
 use serde::Deserialize;
 
 use crate::run::{ask, cargo};
