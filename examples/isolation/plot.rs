@@ -4,6 +4,7 @@ use std::{error::Error, path::Path};
 
 use plotters::{
     coord::{Shift, combinators::IntoLogRange},
+    element::DashedPathElement,
     prelude::*,
 };
 
@@ -87,7 +88,7 @@ where
     chart
         .draw_series(DashedLineSeries::new([(stall, 1.0), (stall, 3_000.0)], 4, 4, STALL.stroke_width(1)))?
         .label("the other upstream goes silent")
-        .legend(|(x, y)| PathElement::new([(x, y), (x + 20, y)], STALL.stroke_width(1)));
+        .legend(|(x, y)| DashedPathElement::new([(x, y), (x + 20, y)], 4, 4, STALL.stroke_width(1)));
     for (name, seconds, color) in
         [("without bulkheads", &results.bare.healthy, WITHOUT), ("with bulkheads", &results.protected.healthy, WITH)]
     {
@@ -124,17 +125,33 @@ mod tests {
         Record { healthy: (1..=10).map(second).collect(), ..Record::default() }
     }
 
-    #[test]
-    fn a_plot_names_its_axes_and_lines() {
+    fn svg(name: &str) -> String {
         let options = Options::try_parse_from(["isolation"]).unwrap();
         let results = Results { unloaded: record(100, 7), bare: record(5, 1_000), protected: record(100, 8) };
-        let path = std::env::temp_dir().join(format!("bulklink-isolation-{}.svg", std::process::id()));
+        let path = std::env::temp_dir().join(format!("bulklink-isolation-{name}-{}.svg", std::process::id()));
         draw(&results, &options, &path).unwrap();
         let svg = fs::read_to_string(&path).unwrap();
         fs::remove_file(path).unwrap();
+        svg
+    }
+
+    #[test]
+    fn a_plot_names_its_axes_and_lines() {
+        let svg = svg("names");
         for text in ["success (%)", "p99 (ms, log scale)", "(s)", "with bulkheads", "without bulkheads", "goes silent"]
         {
             assert!(svg.contains(text), "{text}");
         }
+    }
+    #[test]
+    fn the_event_is_dashed_in_the_legend_as_in_the_plot() {
+        let svg = svg("dashes");
+        let widths = svg.lines().filter(|line| line.contains("#6E6E6E")).map(|line| {
+            let (_, points) = line.split_once("points=\"").unwrap();
+            let x: Vec<i32> = points.split(' ').filter_map(|point| point.split_once(',')?.0.parse().ok()).collect();
+            x.iter().max().unwrap() - x.iter().min().unwrap()
+        });
+        let widths: Vec<_> = widths.filter(|width| *width > 0).collect();
+        assert_eq!(widths, [4, 4, 4], "dashes of the legend");
     }
 }
