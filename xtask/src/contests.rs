@@ -15,7 +15,7 @@ use crate::{test, workspace};
 pub(crate) struct Overload {
     #[command(flatten)]
     measure: Measure,
-    /// Write the tables between the markers of this document, and the plot to docs/overload.svg
+    /// Write the tables between the markers of this document, and the plots to docs
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 }
@@ -49,7 +49,7 @@ pub(crate) fn overload(Overload { measure, write }: Overload) -> Vec<Step> {
     let work = move || {
         let mut overload = measure.program("bench-overload", &["rustc"], write.as_deref())?;
         let folder = if write.is_some() { workspace::root().join("docs") } else { workspace::target_path("") };
-        run(overload.arg("--plot").arg(folder.join("overload.svg")))
+        run(overload.arg("--plots").arg(folder))
     };
     vec![Step::new("overload build", build), Step::new("overload", work)]
 }

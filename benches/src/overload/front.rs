@@ -12,9 +12,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{BoxError, Router};
-use bulklink_tokio::Bulkhead;
+use bulklink_tokio::{Bulkhead, Partitions, Tokio};
 use bulklink_tower::BulkheadLayer;
-use bulklink_tower::http::TimeoutHeader;
+use bulklink_tower::http::{KeyHeader, Respond, TimeoutHeader};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tower::ServiceBuilder;
@@ -28,10 +28,16 @@ use super::upstream::{Upstream, WORKERS};
 pub const CALL: &str = "x-call";
 /// The header with the time that is left, in milliseconds.
 pub const TIMEOUT: &str = "x-timeout-ms";
+/// The header with the tenant.
+pub const TENANT: &str = "x-tenant";
+/// The header with the time of the work, in microseconds; 0 if the upstream decides.
+pub const WORK: &str = "x-work-us";
 
 /// The calls in the upstream at a time. Two more than it has workers, because an answer needs time
 /// to leave, and the next call to come.
 const SLOTS: usize = WORKERS + 2;
+/// The slots of a tenant where each has a partition: fewer than all, and more than an equal part.
+const TENANT_SLOTS: usize = 4;
 /// More than the upstream can serve in the time of a call.
 const WAITING_ROOM: usize = 64;
 /// Where there is a limit on the wait: half of the deadline, which leaves the other half to the
@@ -45,6 +51,8 @@ pub enum Protection {
     Bulklink,
     /// The same without the limit on the wait, so that a call waits as long as its deadline allows.
     BulklinkByDeadline,
+    /// The first, behind the layer of a partition for each tenant with the same limits on the wait.
+    BulklinkPartitions,
     /// No limit.
     Nothing,
     /// A semaphore of tokio; waiting and work together are given up at the deadline.
@@ -56,20 +64,11 @@ pub enum Protection {
 }
 
 impl Protection {
-    /// All, ours first.
-    pub const ALL: [Protection; 6] = [
-        Protection::Bulklink,
-        Protection::BulklinkByDeadline,
-        Protection::Nothing,
-        Protection::Semaphore,
-        Protection::Tower,
-        Protection::TowerResilience,
-    ];
-
     /// Returns whether it is not ours.
     #[must_use]
     pub fn is_peer(self) -> bool {
-        !matches!(self, Protection::Bulklink | Protection::BulklinkByDeadline)
+        use Protection::{Bulklink, BulklinkByDeadline, BulklinkPartitions};
+        !matches!(self, Bulklink | BulklinkByDeadline | BulklinkPartitions)
     }
 
     /// Returns its name in tables.
@@ -78,6 +77,7 @@ impl Protection {
         match self {
             Protection::Bulklink => "Bulklink",
             Protection::BulklinkByDeadline => "Bulklink, by deadline alone",
+            Protection::BulklinkPartitions => "Bulklink, a partition per tenant",
             Protection::Nothing => "nothing",
             Protection::Semaphore => "tokio Semaphore + timeout",
             Protection::Tower => "tower's three layers",
@@ -94,14 +94,9 @@ impl Protection {
 pub fn protected(protection: Protection, upstream: &Arc<Upstream>) -> Router {
     let route = Router::new().route("/", get(serve)).with_state(Arc::clone(upstream));
     match protection {
-        Protection::Bulklink | Protection::BulklinkByDeadline => {
-            let builder = Bulkhead::builder("upstream").parallelism(SLOTS).waiting_room(WAITING_ROOM);
-            let is_limited = protection == Protection::Bulklink;
-            let builder = if is_limited { builder.wait_limit(LONGEST_WAIT) } else { builder };
-            let bulkhead = builder.build().expect("these are valid limits");
-            let deadline = TimeoutHeader::millis(TIMEOUT).expect("a valid name");
-            route.layer(BulkheadLayer::new(&bulkhead).deadline_from(&deadline).respond())
-        }
+        Protection::Bulklink => route.layer(ours(Some(LONGEST_WAIT))),
+        Protection::BulklinkByDeadline => route.layer(ours(None)),
+        Protection::BulklinkPartitions => route.layer(ours(Some(LONGEST_WAIT))).layer(partitions()),
         Protection::Nothing => route,
         Protection::Semaphore => {
             route.layer(middleware::from_fn_with_state(Arc::new(Semaphore::new(SLOTS)), in_permit))
@@ -124,9 +119,28 @@ pub fn protected(protection: Protection, upstream: &Arc<Upstream>) -> Router {
     }
 }
 
+fn ours(wait_limit: Option<Duration>) -> BulkheadLayer<Request, Tokio, Respond> {
+    let builder = Bulkhead::builder("upstream").parallelism(SLOTS).waiting_room(WAITING_ROOM);
+    let builder = if let Some(limit) = wait_limit { builder.wait_limit(limit) } else { builder };
+    let bulkhead = builder.build().expect("these are valid limits");
+    BulkheadLayer::new(&bulkhead).deadline_from(&deadline()).respond()
+}
+
+fn partitions() -> BulkheadLayer<Request, Tokio, Respond> {
+    let builder = Partitions::builder("tenants").parallelism(TENANT_SLOTS).waiting_room(WAITING_ROOM);
+    let partitions = builder.wait_limit(LONGEST_WAIT).max_partitions(100).build().expect("these are valid limits");
+    let tenant = KeyHeader::new(TENANT, "anonymous").expect("a valid name");
+    BulkheadLayer::keyed_by_header(&partitions, &tenant).deadline_from(&deadline()).respond()
+}
+
+fn deadline() -> TimeoutHeader {
+    TimeoutHeader::millis(TIMEOUT).expect("a valid name")
+}
+
 async fn serve(State(upstream): State<Arc<Upstream>>, headers: HeaderMap) -> &'static str {
     let call = number(&headers, CALL).and_then(|call| usize::try_from(call).ok());
-    upstream.serve(call.unwrap_or(usize::MAX)).await;
+    let work = number(&headers, WORK).filter(|micros| *micros > 0).map(Duration::from_micros);
+    upstream.serve(call.unwrap_or(usize::MAX), work).await;
     "done"
 }
 

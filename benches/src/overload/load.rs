@@ -1,7 +1,6 @@
-//! The clients: they send at random times, and each closes its connection at its deadline.
+//! The clients: they send the calls of a scene, and each closes its connection at its deadline.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use axum::http::{Request, StatusCode};
 use bytes::Bytes;
@@ -13,7 +12,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::DEADLINE;
-use super::front::{CALL, TIMEOUT};
+use super::front::{CALL, TENANT, TIMEOUT, WORK};
+use super::scene::Call;
 
 /// What became of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,23 +31,25 @@ pub enum Fate {
 pub struct Sent {
     /// When it was to be sent. Its deadline counts from here, even if it was sent late.
     pub due: Instant,
+    /// Its tenant.
+    pub tenant: usize,
     /// What became of it.
     pub fate: Fate,
 }
 
-/// Sends so many calls a second on average, and returns them by number when all are over.
+/// Sends the calls, and returns them in the same order when all are over.
 ///
 /// # Panics
 ///
 /// If a client panics.
-pub async fn send(address: SocketAddr, rate: f64, begin: Instant, end: Instant) -> Vec<Sent> {
+pub async fn send(address: SocketAddr, script: &[Call], begin: Instant) -> Vec<Sent> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     let client = Client::builder(TokioExecutor::new()).build(connector);
     let mut calls: Vec<JoinHandle<Sent>> = Vec::new();
-    for due in arrivals(rate, begin, end) {
-        sleep_until(due).await;
-        calls.push(tokio::spawn(call(client.clone(), address, calls.len(), due)));
+    for (number, planned) in script.iter().enumerate() {
+        sleep_until(begin + planned.at).await;
+        calls.push(tokio::spawn(call(client.clone(), address, number, *planned, begin)));
     }
     let mut sent = Vec::new();
     for call in calls {
@@ -56,20 +58,18 @@ pub async fn send(address: SocketAddr, rate: f64, begin: Instant, end: Instant) 
     sent
 }
 
-/// Returns the times of a Poisson process, the same ones for every protection.
-pub fn arrivals(rate: f64, begin: Instant, end: Instant) -> impl Iterator<Item = Instant> {
-    let mut random = fastrand::Rng::with_seed(7);
-    let mut next = begin;
-    std::iter::from_fn(move || {
-        next += Duration::from_secs_f64(-(1.0 - random.f64()).ln() / rate);
-        Some(next).filter(|next| *next < end)
-    })
-}
-
-async fn call(client: Client<HttpConnector, Empty<Bytes>>, address: SocketAddr, number: usize, due: Instant) -> Sent {
+async fn call(
+    client: Client<HttpConnector, Empty<Bytes>>,
+    address: SocketAddr,
+    number: usize,
+    Call { at, tenant, work }: Call,
+    begin: Instant,
+) -> Sent {
+    let due = begin + at;
     let deadline = due + DEADLINE;
     let left = deadline.saturating_duration_since(Instant::now()).as_millis();
     let request = Request::get(format!("http://{address}/")).header(CALL, number).header(TIMEOUT, left.to_string());
+    let request = request.header(TENANT, tenant).header(WORK, work.unwrap_or_default().as_micros().to_string());
     let request = request.body(Empty::new()).expect("a valid request");
     let exchange = async {
         let response = client.request(request).await.ok()?;
@@ -82,5 +82,5 @@ async fn call(client: Client<HttpConnector, Empty<Bytes>>, address: SocketAddr, 
         Ok(_) => Fate::Rejected,
         Err(_) => Fate::GivenUp,
     };
-    Sent { due, fate }
+    Sent { due, tenant, fate }
 }

@@ -1,15 +1,16 @@
 //! Goodput under overload: how many requests are answered in time while more come than the upstream
 //! can serve, by what protects the upstream.
 //!
-//! Clients send requests over loopback to a server of axum, whatever became of the earlier ones,
-//! and close the connection at the deadline. The server passes each request to the
-//! [upstream], unless the [protection](front::Protection) in front rejects it. Server and
-//! clients have a thread each.
+//! Clients send the requests of a [scene](scene::Scene) over loopback to a server of axum, whatever
+//! became of the earlier ones, and close the connection at the deadline. The server passes each
+//! request to the [upstream], unless the [protection](front::Protection) in front rejects it.
+//! Server and clients have a thread each.
 
 pub mod front;
 pub mod load;
 pub mod plot;
 pub mod report;
+pub mod scene;
 pub mod tally;
 pub mod upstream;
 
@@ -23,11 +24,9 @@ use tokio::runtime::{self, Runtime};
 use tokio::time::Instant;
 
 use self::front::Protection;
+use self::scene::{GREEDY, Scene};
 use self::tally::{Figures, Window};
 use self::upstream::Upstream;
-
-/// The offered loads, as multiples of the upstream's capacity.
-pub const LOADS: [f64; 5] = [0.5, 1.0, 2.0, 5.0, 10.0];
 
 /// In what time a client wants its answer.
 pub const DEADLINE: Duration = Duration::from_millis(200);
@@ -39,28 +38,37 @@ pub struct Effort {
     pub warm_up: Duration,
     /// The time that is measured.
     pub measured: Duration,
+    /// The same for bursts: whole periods of them.
+    pub bursts: Duration,
 }
 
 impl Effort {
     /// For figures to keep.
-    pub const FULL: Effort = Effort { warm_up: Duration::from_secs(1), measured: Duration::from_secs(4) };
+    pub const FULL: Effort =
+        Effort { warm_up: Duration::from_secs(1), measured: Duration::from_secs(4), bursts: Duration::from_secs(12) };
 
     /// For a first look.
-    pub const QUICK: Effort = Effort { warm_up: Duration::from_millis(300), measured: Duration::from_millis(800) };
+    pub const QUICK: Effort = Effort {
+        warm_up: Duration::from_millis(300),
+        measured: Duration::from_millis(800),
+        bursts: Duration::from_millis(1_500),
+    };
 }
 
-/// One line of the table.
+/// The figures of one combination.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The protection in front of the upstream.
     pub protection: Protection,
-    /// The offered load, as a multiple of the upstream's capacity.
-    pub load: f64,
-    /// The measured figures.
+    /// The calls that were sent.
+    pub scene: Scene,
+    /// The figures of all calls, or of the tenants within their share.
     pub figures: Figures,
+    /// The figures of the tenant that sends more than its share, if there is one.
+    pub greedy: Option<Figures>,
 }
 
-/// Runs every combination, the protections of a load one after the other, and passes each outcome
+/// Runs every combination, the protections of a scene one after the other, and passes each outcome
 /// to `seen`.
 ///
 /// # Errors
@@ -68,10 +76,9 @@ pub struct Outcome {
 /// If the system lacks the resources.
 pub fn run(effort: Effort, mut seen: impl FnMut(&Outcome)) -> io::Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
-    for load in LOADS {
-        for protection in Protection::ALL {
-            let figures = measure(protection, load, effort)?;
-            let outcome = Outcome { protection, load, figures };
+    for scene in Scene::all() {
+        for protection in scene.protections() {
+            let outcome = measure(protection, scene, effort)?;
             seen(&outcome);
             outcomes.push(outcome);
         }
@@ -84,17 +91,20 @@ pub fn run(effort: Effort, mut seen: impl FnMut(&Outcome)) -> io::Result<Vec<Out
 /// # Errors
 ///
 /// If the system lacks the resources.
-pub fn measure(protection: Protection, load: f64, effort: Effort) -> io::Result<Figures> {
+pub fn measure(protection: Protection, scene: Scene, effort: Effort) -> io::Result<Outcome> {
     let upstream = Arc::new(Upstream::new());
     let (server, clients) = (one_thread()?, one_thread()?);
     let address = serve(&server, protection, &upstream)?;
+    let measured = if scene == Scene::Bursts { effort.bursts } else { effort.measured };
+    let script = scene.script(effort.warm_up + measured);
     let begin = Instant::now() + Duration::from_millis(20);
-    let end = begin + effort.warm_up + effort.measured;
-    let sent = clients.block_on(load::send(address, load * upstream::CAPACITY, begin, end));
+    let sent = clients.block_on(load::send(address, &script, begin));
     // Calls that are still in the server have no clients any more.
     server.shutdown_background();
-    let window = Window { begin: begin + effort.warm_up, end };
-    Ok(tally::figures(&sent, &upstream.begun(), window))
+    let window = Window { begin: begin + effort.warm_up, end: begin + effort.warm_up + measured };
+    let figures = |tenants| tally::figures(&sent, &upstream.begun(), window, tenants);
+    let greedy = (scene == Scene::Tenants).then(|| figures(GREEDY..=GREEDY));
+    Ok(Outcome { protection, scene, figures: figures(0..=GREEDY - 1), greedy })
 }
 
 fn one_thread() -> io::Result<Runtime> {

@@ -1,5 +1,6 @@
 //! The figures of one run.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -34,23 +35,34 @@ pub struct Figures {
     pub wasted: f64,
 }
 
+impl Figures {
+    /// Returns the share of the calls that were answered in time.
+    #[must_use]
+    pub fn answered(&self) -> f64 {
+        (1.0 - self.rejected - self.given_up).max(0.0)
+    }
+}
+
 impl Window {
     fn contains(&self, time: Instant) -> bool {
         self.begin <= time && time < self.end
     }
 }
 
-/// Counts answers and work when they happen in the window, and calls when they are sent in it.
+/// Counts answers and work when they happen in the window, and calls when they are sent in it; of
+/// these tenants only.
 #[must_use]
-pub fn figures(sent: &[Sent], begun: &[Begun], window: Window) -> Figures {
-    let mut latencies: Vec<_> = sent.iter().filter_map(|call| latency(call, window)).collect();
+pub fn figures(sent: &[Sent], begun: &[Begun], window: Window, tenants: RangeInclusive<usize>) -> Figures {
+    let is_counted = |call: &&Sent| tenants.contains(&call.tenant);
+    let mut latencies: Vec<_> = sent.iter().filter(is_counted).filter_map(|call| latency(call, window)).collect();
     latencies.sort();
     let share = |fate: Fate| {
-        let calls = || sent.iter().filter(|call| window.contains(call.due));
+        let calls = || sent.iter().filter(is_counted).filter(|call| window.contains(call.due));
         ratio(calls().filter(|call| call.fate == fate).count(), calls().count())
     };
-    let work = || begun.iter().filter(|begun| window.contains(begun.at));
-    let in_vain = |begun: &&Begun| sent.get(begun.call).is_none_or(|call| !matches!(call.fate, Fate::Answered(_)));
+    let work = || begun.iter().filter(|begun| window.contains(begun.at)).filter_map(|begun| sent.get(begun.call));
+    let work = || work().filter(is_counted);
+    let in_vain = |call: &&Sent| !matches!(call.fate, Fate::Answered(_));
     Figures {
         in_time: float(latencies.len() as u128) / (window.end - window.begin).as_secs_f64(),
         p50: percentile(&latencies, 50),

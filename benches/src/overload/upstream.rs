@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 /// How many calls it works on at a time.
 pub const WORKERS: usize = 8;
 
-/// The mean time of the work on a call; the shortest is half as long, and the longest half again.
+/// The mean time of the work on a call.
 pub const WORK: Duration = Duration::from_millis(40);
 
 /// How many calls it can serve in a second.
@@ -27,7 +27,7 @@ pub struct Upstream {
 struct State {
     /// When each worker is free.
     workers: BinaryHeap<Reverse<Instant>>,
-    /// Of the next call: from 0.0 for the shortest work to 1.0.
+    /// Of the next call without a given one: from 0.0 for the shortest work to 1.0.
     length: f64,
     begun: Vec<Begun>,
 }
@@ -51,13 +51,14 @@ impl Upstream {
 
     /// Serves a call. If the future is dropped, the work is done all the same, as that of a
     /// database that does not learn of it.
-    pub async fn serve(&self, call: usize) {
-        sleep_until(self.begin(call, Instant::now())).await;
+    pub async fn serve(&self, call: usize, work: Option<Duration>) {
+        sleep_until(self.begin(call, work, Instant::now())).await;
     }
 
-    /// Gives the call to the worker that is free first. Returns when its work ends.
-    pub fn begin(&self, call: usize, now: Instant) -> Instant {
-        self.state().begin(call, now)
+    /// Gives the call to the worker that is free first. Its work takes as long as given, or, where
+    /// nothing is given, half of the mean to half again. Returns when it ends.
+    pub fn begin(&self, call: usize, work: Option<Duration>, now: Instant) -> Instant {
+        self.state().begin(call, work, now)
     }
 
     /// Returns all work so far.
@@ -79,10 +80,10 @@ impl Default for Upstream {
 
 impl State {
     /// The ends are computed and not waited for, so late timers do not reduce the capacity.
-    fn begin(&mut self, call: usize, now: Instant) -> Instant {
+    fn begin(&mut self, call: usize, work: Option<Duration>, now: Instant) -> Instant {
         let Reverse(free) = self.workers.pop().expect("there are workers");
         let at = free.max(now);
-        let end = at + WORK.mul_f64(0.5 + self.length);
+        let end = at + work.unwrap_or_else(|| WORK.mul_f64(0.5 + self.length));
         self.workers.push(Reverse(end));
         self.begun.push(Begun { call, at });
         // Steps by the golden ratio fill the range evenly, so the mean of few calls is the mean.

@@ -10,6 +10,7 @@ mod instructions;
 mod json;
 mod load;
 mod overload;
+mod plot;
 mod readings;
 mod series;
 mod summary;

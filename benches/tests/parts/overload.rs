@@ -1,69 +1,80 @@
 //! The measurement of goodput, and its report.
 
 use std::time::Duration;
-use std::{env, fs, process};
 
 use bulklink_benches::overload::front::Protection;
-use bulklink_benches::overload::plot::draw;
-use bulklink_benches::overload::report::{judge, table};
+use bulklink_benches::overload::report::{judge, tables};
+use bulklink_benches::overload::scene::Scene;
 use bulklink_benches::overload::tally::Figures;
-use bulklink_benches::overload::{Effort, LOADS, Outcome, measure};
+use bulklink_benches::overload::{Effort, Outcome, measure};
 use bulklink_benches::report::verdict::Verdict;
+
+const TWICE: Scene = Scene::Load(2.0);
 
 #[test]
 fn each_protection_answers_a_light_load() {
-    let effort = Effort { warm_up: Duration::ZERO, measured: Duration::from_millis(300) };
-    for protection in Protection::ALL {
-        let figures = measure(protection, 0.25, effort).unwrap();
+    let effort = Effort { warm_up: Duration::ZERO, measured: Duration::from_millis(300), ..Effort::QUICK };
+    for protection in Scene::Load(0.25).protections().into_iter().chain([Protection::BulklinkPartitions]) {
+        let figures = measure(protection, Scene::Load(0.25), effort).unwrap().figures;
         assert!(figures.in_time > 0.0 && figures.p99.is_some(), "{}: {figures:?}", protection.name());
     }
 }
 
-fn outcome(protection: Protection, load: f64, in_time: f64) -> Outcome {
+pub(crate) fn outcome(protection: Protection, scene: Scene, in_time: f64) -> Outcome {
     let p99 = Some(Duration::from_millis(150));
     let figures = Figures { in_time, p99, wasted: 0.25, ..Figures::default() };
-    Outcome { protection, load, figures }
+    Outcome { protection, scene, figures, greedy: None }
 }
 
 #[test]
-fn the_table_has_a_line_for_each_outcome() {
-    let text = table(&[outcome(Protection::Bulklink, 0.5, 99.6), outcome(Protection::Nothing, 10.0, 0.0)]);
+fn a_scene_has_a_table_and_each_outcome_a_line() {
+    let greedy = Some(Figures { in_time: 45.0, rejected: 0.5, given_up: 0.25, ..Figures::default() });
+    let text = tables(&[
+        outcome(Protection::Bulklink, Scene::Load(0.5), 99.6),
+        outcome(Protection::Nothing, Scene::Load(10.0), 0.0),
+        outcome(Protection::Tower, Scene::Bursts, 150.0),
+        Outcome { greedy, ..outcome(Protection::Tower, Scene::Tenants, 100.0) },
+    ]);
     let lines: Vec<_> = text.lines().map(|line| line.replace(' ', "")).collect();
-    assert_eq!(lines[2], "|0.5×|Bulklink|100/s|-|150ms|0%|0%|25%|");
-    assert_eq!(lines[3], "|10×|nothing|0/s|-|150ms|0%|0%|25%|");
+    assert_eq!(lines[2], "|load0.5×|Bulklink|100/s|100%|-|150ms|0%|0%|25%|");
+    assert_eq!(lines[3], "|load10×|nothing|0/s|100%|-|150ms|0%|0%|25%|");
+    assert_eq!((&*lines[4], &*lines[7]), ("", "|bursts|tower'sthreelayers|150/s|100%|-|150ms|0%|0%|25%|"));
+    assert_eq!(lines[11], "|fourtenantswithintheirshare|tower'sthreelayers|100/s|100%|-|150ms|0%|0%|25%|");
+    assert_eq!(lines[12], "|thetenantbeyonditsshare|tower'sthreelayers|45/s|25%|-|-|50%|25%|0%|");
+}
+
+fn holding(outcomes: &[Outcome]) -> Vec<bool> {
+    judge(outcomes).iter().map(Verdict::holds).collect()
 }
 
 #[test]
 fn ours_must_use_the_capacity_and_be_no_worse_than_each_peer() {
     let judged = |ours, tower| {
-        let outcomes = [
-            outcome(Protection::Bulklink, 1.0, 1.0),
-            outcome(Protection::Bulklink, 2.0, ours),
-            outcome(Protection::Nothing, 2.0, 0.0),
-            outcome(Protection::Tower, 2.0, tower),
-        ];
-        judge(&outcomes).iter().map(Verdict::holds).collect::<Vec<_>>()
+        holding(&[
+            outcome(Protection::Bulklink, Scene::Load(1.0), 1.0),
+            outcome(Protection::Bulklink, TWICE, ours),
+            outcome(Protection::Nothing, TWICE, 0.0),
+            outcome(Protection::Tower, TWICE, tower),
+        ])
     };
     assert_eq!(judged(190.0, 191.0), [true, true, true, true]);
     assert_eq!(judged(189.0, 191.0), [false, true, false, true]);
 }
 
 #[test]
-fn a_row_without_answers_does_not_hold() {
-    let outcomes = [Outcome { figures: Figures::default(), ..outcome(Protection::Bulklink, 2.0, 0.0) }];
-    assert!(judge(&outcomes).iter().all(|verdict| !verdict.holds()));
+fn partitions_must_answer_the_tenants_within_their_share() {
+    let judged = |rejected, tower| {
+        let mut ours = outcome(Protection::BulklinkPartitions, Scene::Tenants, 118.0);
+        ours.figures.rejected = rejected;
+        let alone = outcome(Protection::Bulklink, Scene::Tenants, 120.0);
+        holding(&[ours, alone, outcome(Protection::Tower, Scene::Tenants, tower)])
+    };
+    assert_eq!(judged(0.02, 119.0), [true, true, true]);
+    assert_eq!(judged(0.03, 120.0), [false, false, true]);
 }
 
 #[test]
-fn a_plot_names_its_axes_loads_and_lines() {
-    let outcome = |load| Outcome { protection: Protection::Tower, load, figures: Figures::default() };
-    let path = env::temp_dir().join(format!("bulklink-plot-{}.svg", process::id()));
-    draw(&LOADS.map(outcome), &path).unwrap();
-    let text = fs::read_to_string(&path).unwrap();
-    fs::remove_file(path).unwrap();
-    let names = Protection::ALL.map(Protection::name).map(|name| name.replace('\'', "&apos;"));
-    let expected = ["answers in time (1/s)", "wasted work (%)", "0.5 ×", "10 ×"].map(str::to_owned);
-    for expected in expected.into_iter().chain(names) {
-        assert!(text.contains(&expected), "{expected}");
-    }
+fn a_row_without_answers_does_not_hold() {
+    let outcomes = [Outcome { figures: Figures::default(), ..outcome(Protection::Bulklink, TWICE, 0.0) }];
+    assert!(judge(&outcomes).iter().all(|verdict| !verdict.holds()));
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 fn only_what_happens_in_the_window_counts() {
     let start = Instant::now();
     let at = |millis| start + Duration::from_millis(millis);
-    let sent = |due, fate| Sent { due: at(due), fate };
+    let sent = |due, fate| Sent { due: at(due), tenant: 0, fate };
     let sent = [
         sent(900, Fate::Answered(at(990))),
         sent(950, Fate::Answered(at(1_010))),
@@ -30,7 +30,22 @@ fn only_what_happens_in_the_window_counts() {
         given_up: 0.5,
         wasted: 1.0 / 3.0,
     };
-    assert_eq!(figures(&sent, &begun, Window { begin: at(1_000), end: at(3_000) }), expected);
+    assert_eq!(figures(&sent, &begun, Window { begin: at(1_000), end: at(3_000) }, 0..=0), expected);
+    assert_eq!(expected.answered(), 0.25);
+}
+
+#[test]
+fn only_these_tenants_count() {
+    let start = Instant::now();
+    let sent = |tenant, fate| Sent { due: start, tenant, fate };
+    let answered = Fate::Answered(start + Duration::from_millis(30));
+    let sent = [sent(1, answered), sent(2, answered), sent(3, Fate::GivenUp), sent(3, Fate::Rejected)];
+    let begun: Vec<_> = (0..3).map(|call| Begun { call, at: start }).collect();
+    let window = Window { begin: start, end: start + Duration::from_secs(1) };
+    let of = |tenants| figures(&sent, &begun, window, tenants);
+    let (served, unserved) = (of(1..=2), of(3..=3));
+    assert_eq!((served.in_time, served.answered(), served.wasted), (2.0, 1.0, 0.0));
+    assert_eq!((unserved.in_time, unserved.rejected, unserved.given_up, unserved.wasted), (0.0, 0.5, 0.5, 1.0));
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! The scenes: calls and their times. A scene has the same ones for every protection.
+
+use std::time::Duration;
+
+use super::front::Protection;
+use super::upstream::CAPACITY;
+
+/// The offered loads, as multiples of the upstream's capacity.
+pub const LOADS: [f64; 5] = [0.5, 1.0, 2.0, 5.0, 10.0];
+
+/// The tenant of [`Scene::Tenants`] that sends more than its share, after four others.
+pub const GREEDY: usize = 4;
+/// Its load, as a multiple of the upstream's capacity; its share is a fifth.
+const EXCESS: f64 = 2.0;
+/// The load of the four others together, whose share is four fifths.
+const WITHIN: f64 = 0.6;
+
+/// The seconds from one burst to the next.
+const PERIOD: f64 = 0.5;
+/// The seconds of a burst.
+const BURST: f64 = 0.1;
+/// The loads in a burst and between two: 0.9 on average.
+const PEAK: f64 = 3.3;
+const BETWEEN: f64 = 0.3;
+/// The seconds of work, least and most. One call of eight is long, so the mean is that of all
+/// scenes.
+const LONG: (f64, f64) = (0.100, 0.190);
+const SHORT: (f64, f64) = (0.010, 0.040);
+
+/// A pattern of calls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scene {
+    /// Calls at random times, at this multiple of the upstream's capacity.
+    Load(f64),
+    /// Bursts, at 0.9 of the capacity on average, and work of high variance.
+    Bursts,
+    /// Tenants, of which one sends many times its share.
+    Tenants,
+}
+
+/// A call of a scene.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Call {
+    /// When it is sent, from the beginning of the scene.
+    pub at: Duration,
+    /// Its tenant; the same for all calls of a scene without tenants.
+    pub tenant: usize,
+    /// The time of the work on it, unless the upstream decides.
+    pub work: Option<Duration>,
+}
+
+impl Scene {
+    /// Returns all scenes.
+    pub fn all() -> impl Iterator<Item = Scene> {
+        LOADS.map(Scene::Load).into_iter().chain([Scene::Bursts, Scene::Tenants])
+    }
+
+    /// Returns the protections that are compared. Ours come first, and the very first is judged.
+    #[must_use]
+    pub fn protections(self) -> [Protection; 6] {
+        use Protection::{Nothing, Semaphore, Tower, TowerResilience};
+        let [first, second] = match self {
+            Scene::Tenants => [Protection::BulklinkPartitions, Protection::Bulklink],
+            Scene::Load(_) | Scene::Bursts => [Protection::Bulklink, Protection::BulklinkByDeadline],
+        };
+        [first, second, Nothing, Semaphore, Tower, TowerResilience]
+    }
+
+    /// Returns the calls of the scene's first part, of this length: a Poisson process.
+    #[must_use]
+    pub fn script(self, length: Duration) -> Vec<Call> {
+        let mut random = fastrand::Rng::with_seed(7);
+        let peak = self.load(0.0);
+        let (mut at, mut calls) = (0.0, Vec::new());
+        loop {
+            at += -(1.0 - random.f64()).ln() / (peak * CAPACITY);
+            if at >= length.as_secs_f64() {
+                return calls;
+            }
+            let load = self.load(at);
+            if load >= peak || random.f64() * peak < load {
+                let (tenant, work) = self.kind(&mut random);
+                calls.push(Call { at: Duration::from_secs_f64(at), tenant, work });
+            }
+        }
+    }
+
+    /// Returns the offered load at a time. It is never higher than at the beginning.
+    fn load(self, at: f64) -> f64 {
+        match self {
+            Scene::Load(load) => load,
+            Scene::Bursts if at % PERIOD < BURST => PEAK,
+            Scene::Bursts => BETWEEN,
+            Scene::Tenants => EXCESS + WITHIN,
+        }
+    }
+
+    fn kind(self, random: &mut fastrand::Rng) -> (usize, Option<Duration>) {
+        match self {
+            Scene::Load(_) => (0, None),
+            Scene::Bursts => {
+                let (least, most) = if random.f64() < 0.125 { LONG } else { SHORT };
+                (0, Some(Duration::from_secs_f64(least + random.f64() * (most - least))))
+            }
+            Scene::Tenants => {
+                let is_greedy = random.f64() * (EXCESS + WITHIN) < EXCESS;
+                (if is_greedy { GREEDY } else { random.usize(..GREEDY) }, None)
+            }
+        }
+    }
+}
