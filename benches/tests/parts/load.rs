@@ -33,7 +33,7 @@ fn calls_are_sent_at_the_rate_and_in_order() {
 fn a_scene_has_the_same_calls_each_time() {
     for scene in Scene::all() {
         let (short, long) = (scene.script(Duration::from_secs(1)), scene.script(Duration::from_secs(2)));
-        assert_eq!(short, long[..short.len()], "{scene:?}");
+        assert!(long.starts_with(&short) && long.len() > short.len(), "{scene:?}");
     }
 }
 
