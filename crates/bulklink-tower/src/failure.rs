@@ -7,10 +7,12 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bulklink::runtime::SpawnError;
 use serde_json::json;
 
 use crate::BoxError;
 use crate::http::Responses;
+use crate::rejection::find;
 
 /// The error of a handler of axum, which `?` makes of any other: each that this workspace makes is
 /// the response that a layer would make of it.
@@ -20,6 +22,7 @@ use crate::http::Responses;
 /// | one of [those in the table](Responses) | that of the table, with `Retry-After` |
 /// | of reqwest: a timeout | 504 |
 /// | of reqwest, otherwise | 502 |
+/// | a closure that no thread took ([`SpawnError`]) | 503 |
 /// | any other | 500 |
 ///
 /// The body is a problem (RFC 9457), without the text of the error, which is the service's own
@@ -77,7 +80,10 @@ impl IntoResponse for Failure {
 }
 
 fn other(error: &(dyn Error + 'static)) -> Response {
-    let status = status(error);
+    let status = match find::<SpawnError>(error) {
+        Some(_) => StatusCode::SERVICE_UNAVAILABLE,
+        None => status(error),
+    };
     let title = status.canonical_reason().unwrap_or_default();
     let problem = json!({ "title": title, "status": status.as_u16() });
     let body = Body::from(problem.to_string());
@@ -91,7 +97,7 @@ fn status(_: &(dyn Error + 'static)) -> StatusCode {
 
 #[cfg(feature = "reqwest")]
 fn status(error: &(dyn Error + 'static)) -> StatusCode {
-    match crate::rejection::find::<reqwest::Error>(error) {
+    match find::<reqwest::Error>(error) {
         Some(error) if error.is_timeout() => StatusCode::GATEWAY_TIMEOUT,
         Some(error) if !error.is_builder() => StatusCode::BAD_GATEWAY,
         _ => StatusCode::INTERNAL_SERVER_ERROR,

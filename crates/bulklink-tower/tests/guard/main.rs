@@ -3,6 +3,7 @@
 
 mod bodies;
 mod breakers;
+mod guide;
 mod keyed;
 mod nesting;
 mod responses;
