@@ -96,10 +96,11 @@ pub(crate) fn places(service: SocketAddr, settings: &Path) -> String {
          bulkheads  http://{service}/debug/bulkheads\n\
          dashboard  {}, to be imported into Grafana\n\
          limits     {}: edit it; `kill -HUP {pid}` applies it immediately\n\
-         Prometheus `cargo run -qp {package} -- --print-prometheus-config > prometheus.yml`,\n           \
+         Prometheus `cargo run -qp {package} -- --print-prometheus-config {} > prometheus.yml`,\n           \
          then `prometheus --config.file=prometheus.yml`\n",
         dashboard.display(),
         settings.display(),
+        quoted(&settings),
         package = env!("CARGO_PKG_NAME"),
     )
 }
@@ -117,6 +118,11 @@ pub(crate) fn prometheus_config(service: SocketAddr) -> String {
 /// A file of `bulklink-metrics`.
 fn grafana(name: &str) -> PathBuf {
     absolute(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/bulklink-metrics/grafana").join(name))
+}
+
+/// Returns a path as one word of a shell.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -1,5 +1,7 @@
 //! The demonstration, scraped by a private Prometheus as its own configuration says.
 
+use std::process::Command;
+
 use bulklink_servers::{Prometheus, require};
 use serde_json::Value;
 
@@ -67,4 +69,16 @@ async fn the_demonstration_has_all_that_the_dashboard_and_the_alerts_ask_for() {
     service.signal("-INT");
     service.logged("drained").await;
     assert_eq!(service.ended().await.code(), Some(0));
+}
+
+/// The program of the test stands for `cargo run`.
+#[tokio::test]
+async fn the_command_for_prometheus_has_the_settings_of_the_demonstration() {
+    let command = Service::printed_command("it's a demo.toml").await;
+    let arguments = command.strip_prefix("cargo run -qp bulklink-examples-service -- ").expect("by cargo");
+    let arguments = arguments.strip_suffix(" > prometheus.yml").expect("into a file");
+    let script = format!("'{}' {arguments}", env!("CARGO_BIN_EXE_service"));
+    let config = Command::new("sh").args(["-c", &script]).output().unwrap().stdout;
+    let config = String::from_utf8(config).unwrap();
+    assert!(config.contains("targets: [\"127.0.0.1:0\"]"), "{script}: {config}");
 }

@@ -91,6 +91,26 @@ impl Service {
         Self::run(&["--demo"], path, String::new(), watch::channel(true).0).await
     }
 
+    /// Starts the demonstration with settings of this name, and returns the command for Prometheus
+    /// that it prints.
+    pub async fn printed_command(name: &str) -> String {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::write(&path, SETTINGS.replace("127.0.0.1:8080", "127.0.0.1:0")).unwrap();
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_service"));
+        command.arg("--demo").arg(path).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let find = async {
+            loop {
+                let line = lines.next_line().await.unwrap().expect("it prints one");
+                if let Some((_, command)) = line.split_once("Prometheus `") {
+                    return command.trim_end_matches("`,").to_owned();
+                }
+            }
+        };
+        timeout(PATIENCE, find).await.expect("it prints one")
+    }
+
     /// Starts with a file that is refused, and returns what the service says.
     pub async fn refused(text: &str) -> String {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("refused.toml");
