@@ -94,7 +94,7 @@ nothing is known of the last 30 s: look again, for rates and what they say
 
 "pay \"ments\"": critical
   in use      1 of 1, 1 running
-  waiting     2 of 2, for 2 of 5 units, at most 2 s; the oldest for 1.5 s
+  waiting     2 of 2, for 2 of 5 units, at most 2 s; the oldest for 1.52 s
   admitted    2, 1 from the queue after 30 ms on average and 30 ms at most; 1 finished, 0 abandoned
   rejected    1 (33.3 %): 1 saturated; 0 cancelled
   critical    waiting_room_full: 1 of 1 in use, and all 2 places to wait taken
@@ -240,6 +240,21 @@ async fn the_order_is_by_severity_then_rejections_then_utilisation_then_label() 
     let _running: Vec<_> = [5, 1].into_iter().zip([&used, &full]).map(|(calls, one)| run(one, calls)).collect();
     let page = json(&app, "").await;
     assert_eq!(labels(&page), ["full", "rejecting", "used", "a idle", "b idle"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_that_are_as_full_the_one_with_the_fuller_waiting_room_is_worse() {
+    let registry = Registry::new();
+    let (mut running, mut queued) = (Vec::new(), Vec::new());
+    for (label, waiting) in [("a", 1), ("b", 3), ("c", 2)] {
+        let bulkhead = registry.create(Bulkhead::builder(label).parallelism(1).waiting_room(4)).unwrap();
+        running.extend(run(&bulkhead, 1));
+        queued.extend((0..waiting).map(|_| Box::pin(bulkhead.owned().slot())));
+    }
+    for call in &mut queued {
+        assert!(call.as_mut().now_or_never().is_none());
+    }
+    assert_eq!(labels(&json(&page::router(&registry), "").await), ["b", "c", "a"]);
 }
 
 #[tokio::test]

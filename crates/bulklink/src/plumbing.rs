@@ -2,6 +2,8 @@
 
 use alloc::sync::Arc;
 
+pub use bulklink_core::Rounded;
+
 use crate::acquire::claim::Claim;
 pub use crate::foreign::{catch, contain, discard, texts, wake};
 use crate::{Bulkhead, HandlerId, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture};

@@ -48,10 +48,10 @@ const BATCH: usize = 64;
 /// # Order
 ///
 /// The worst come first: by severity, then by the share of calls that were rejected lately, then by
-/// the utilisation (of partitions: how many are in use, of those that may be kept), and then by
-/// label. The severity is that of the [capacity report](bulklink::Status::capacity_report_since)
-/// about the present and the recent past; closed is critical, because all calls are rejected, and
-/// paused a warning at least.
+/// the utilisation (of partitions: how many are in use, of those that may be kept), by the share of
+/// the waiting room that is taken, and then by label. The severity is that of the
+/// [capacity report](bulklink::Status::capacity_report_since) about the present and the recent
+/// past; closed is critical, because all calls are rejected, and paused a warning at least.
 ///
 /// There are at most `?limit=` of them: 100 by default, and from 1 to 1,000. A last line has the
 /// number of the rest. Other tasks run in between. Reading takes the lock of each bulkhead, and of

@@ -177,6 +177,8 @@ impl Row {
         let rejected = |row: &Row| row.recently.as_ref().map_or(0.0, |recently| recently.rejected_share);
         let by_figures = by_figures.then_with(|| rejected(other).total_cmp(&rejected(self)));
         let by_figures = by_figures.then_with(|| other.utilization.total_cmp(&self.utilization));
+        let waiting = |row: &Row| ratio(row.waiting as u64, row.limits.waiting_room as u64);
+        let by_figures = by_figures.then_with(|| waiting(other).total_cmp(&waiting(self)));
         by_figures.then_with(|| self.label.cmp(&other.label))
     }
 }

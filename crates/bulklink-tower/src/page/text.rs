@@ -1,10 +1,10 @@
 //! The page as text.
 
 use std::fmt::{self, Write};
-use std::time::Duration;
 
 use bulklink::Restriction;
 use bulklink::partitions::{KeyLoad, WorstKeys};
+use bulklink::plumbing::Rounded;
 
 use super::origin::Head;
 use super::recent::LONGEST;
@@ -172,17 +172,5 @@ impl fmt::Display for Up {
             up @ ..86_400 => write!(f, "{} h {} min", up / 3_600, up / 60 % 60),
             up => write!(f, "{} d {} h", up / 86_400, up / 3_600 % 24),
         }
-    }
-}
-
-/// Displays a duration as the messages of bulkheads do, with one digit after the point.
-struct Rounded(Duration);
-
-impl fmt::Display for Rounded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = format!("{:.1?}", self.0);
-        let unit = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
-        let (number, unit) = text.split_at(unit);
-        write!(f, "{} {unit}", number.strip_suffix(".0").unwrap_or(number))
     }
 }
