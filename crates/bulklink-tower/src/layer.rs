@@ -8,11 +8,13 @@ use bulklink::partitions::Lookup;
 use bulklink::runtime::Runtime;
 use bulklink::{Bulkhead, Partitions, Request};
 use tower_layer::Layer;
+use tower_service::Service;
 
 use crate::admission::Admission;
 #[cfg(feature = "http")]
 use crate::admission::Extension;
 use crate::future::Config;
+use crate::outcome::Outcome;
 use crate::{BulkheadService, Errors};
 
 /// Puts a bulkhead around a service: each request `Q` runs in a slot of it.
@@ -172,7 +174,13 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     }
 }
 
-impl<S, Q, R: Runtime, O: Clone> Layer<S> for BulkheadLayer<Q, R, O> {
+/// The bounds are those of the service, so that the compiler names what is missing here.
+impl<S, Q, R, O> Layer<S> for BulkheadLayer<Q, R, O>
+where
+    S: Service<Q>,
+    R: Runtime,
+    O: Outcome<Q, S::Response, S::Error>,
+{
     type Service = BulkheadService<S, Q, R, O>;
 
     fn layer(&self, inner: S) -> Self::Service {

@@ -34,12 +34,18 @@ impl HoldBody {
     }
 }
 
-/// A response that can hold a slot until it has been read.
+/// A response that can hold a slot until it has been read: that of `http`, and with the feature
+/// `reqwest` that of reqwest. Only this crate implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot hold a slot",
+    note = "responses of the crate `http` can, and with the feature `reqwest` of `bulklink-tower` those of reqwest"
+)]
 pub trait HoldSlot {
     /// The response that holds.
     type Holding;
 
-    /// Returns the response, which holds `held` from now on.
+    /// Returns the response, which holds `held` from now on: the slot and the call of a guard. Only
+    /// layers can make one.
     fn hold(self, held: Option<Held>) -> Self::Holding;
 
     /// As [`hold`](HoldSlot::hold), for a client: a response that upgrades the connection has the
@@ -201,6 +207,10 @@ impl Slots {
 }
 
 /// A request in which a slot can be left for the service.
+#[diagnostic::on_unimplemented(
+    message = "no slot can be left in `{Self}`",
+    note = "requests of the crate `http` can, and with the feature `reqwest` of `bulklink-tower` those of reqwest"
+)]
 pub trait ShareSlot {
     /// Returns the holder of the slot until the response has ended. Leaves a part of it to the
     /// service if `is_shared`, and for an upgrade.
