@@ -27,8 +27,8 @@
 //! ```
 //!
 //! - [`Guard`] is a bulkhead, a breaker and a limit on the run as one policy; [`Breaker`] is a
-//!   breaker alone, and [`Circuit`] its state machine. [`Guards`] have a bulkhead and a circuit for
-//!   each key, such as an upstream host.
+//!   breaker alone, and [`circuit`] has its state machine. [`Guards`] have a bulkhead and a circuit
+//!   for each key, such as an upstream host.
 //! - [`Settings`] say when the circuit opens and closes; a [classifier](Classify), what counts as a
 //!   failure: `ByHttpStatus` (features `http` and `reqwest`) is one for responses of HTTP.
 //! - [`status`](Guard::status) has the state and the counters.
@@ -71,7 +71,11 @@ pub use breaker::{
 #[cfg(feature = "std")]
 pub use bulklink::HandlerId;
 pub use bulklink::runtime::Instant;
-pub use circuit::{Circuit, Counts, Mark, Outcomes, Pass, ProbeId, Refusal, Settings, State, View};
+// The parts of the state machine are shown in its module.
+#[doc(hidden)]
+pub use circuit::{Circuit, Mark, Outcomes, Pass, ProbeId, Refusal};
+#[doc(inline)]
+pub use circuit::{Counts, Settings, State, View};
 #[cfg(feature = "std")]
 #[cfg(feature = "http")]
 pub use classify::ByHttpStatus;

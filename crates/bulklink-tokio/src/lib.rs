@@ -48,6 +48,52 @@
 //! [`key`](bulklink::Partitions::key) has all these methods; named bulkheads are in a
 //! [`Registry`], and one in a `static` is a [`StaticBulkhead`].
 //!
+//! # All bulkheads of a service
+//!
+//! A [`Registry`] has them by name, as a [page], [metrics] and a [configuration](config) use them.
+//!
+//! ```
+//! use bulklink_tokio::{Bulkhead, Readiness, Registry, Tokio};
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let registry = Registry::new();
+//! let reports = registry.create(Bulkhead::builder("reports").parallelism(2))?;
+//! registry.create(Bulkhead::builder("payments").parallelism(10).waiting_room(20))?;
+//!
+//! // Elsewhere. The registry has bulkheads of any runtime, so the call names it.
+//! let payments = registry.bulkhead::<Tokio>("payments")?;
+//! let slot = payments.slot().await?;
+//!
+//! // A `Handle` looks at a bulkhead and changes it, and makes no calls.
+//! for handle in registry.handles() {
+//!     let status = handle.status();
+//!     println!("{}: {} of {}", status.label, status.in_use, status.limits.capacity);
+//! }
+//! // Ready while no more calls wait than these slots serve.
+//! let readiness = Readiness::new(Duration::from_secs(10))?;
+//! readiness.watch(&reports);
+//! assert!(readiness.is_ready());
+//!
+//! drop(slot);
+//! registry.close_and_wait().await;
+//! assert!(!readiness.is_ready());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [page]: https://docs.rs/bulklink-tower/latest/bulklink_tower/page/
+//! [metrics]: https://docs.rs/bulklink-metrics/
+//!
+//! # Names that others have too
+//!
+//! `Request` is also a name of axum, http and reqwest. It is seldom needed: `within` sets a limit
+//! for one call, and [a layer] has methods for costs, limits and deadlines. Where both are there,
+//! write `bulklink_tokio::Request`. The same goes for `JoinError`, and `Rejection` beside axum's.
+//!
+//! [a layer]: https://docs.rs/bulklink-tower/latest/bulklink_tower/struct.BulkheadLayer.html
+//!
 //! # Time
 //!
 //! The clock is `tokio::time::Instant`, so a test that pauses or advances tokio's time moves the

@@ -1,8 +1,9 @@
 //! [Bulklink](bulklink) in an HTTP service: a bulkhead around a route, an upstream or any other
 //! [`Service`](https://docs.rs/tower-service/0.3/tower_service/trait.Service.html).
 //!
-//! The slot of a request is held for as long as the work really takes: until its response's body
-//! has ended, has failed or was dropped, because the client has gone.
+//! The slot of a request is held for as long as the work really takes in this process: until its
+//! response's body has ended, has failed or was dropped, because the client has gone. What an
+//! upstream still does for a request that was dropped is not part of it.
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -43,6 +44,36 @@
 //! A bulkhead is shared by all that use it, on purpose: the layers made of its clones, the services
 //! that a layer makes, and their clones. For a limit of its own, a route needs its own bulkhead.
 //! Do not put layers of the same bulkhead into each other: a request would wait for itself.
+//!
+//! # In a struct
+//!
+//! A layer has the type of its requests, the runtime, and what it does with answers; without
+//! `respond` and `hold_body`, the last is [`Errors`]. A service has that of the service inside too.
+//!
+//! ```
+//! # #[cfg(feature = "reqwest")]
+//! # fn example() {
+//! use axum::extract::Request;
+//! use bulklink_tokio::{Bulkhead, Tokio};
+//! use bulklink_tower::http::{HoldBody, Respond};
+//! use bulklink_tower::{BoxError, BulkheadLayer, BulkheadService};
+//! use tower::{Layer, util::BoxCloneSyncService};
+//!
+//! struct Limits {
+//!     route: BulkheadLayer<Request, Tokio, Respond>,
+//!     client: BulkheadService<reqwest::Client, reqwest::Request, Tokio, HoldBody>,
+//!     /// The same without its layers in the type.
+//!     boxed: BoxCloneSyncService<reqwest::Request, reqwest::Response, BoxError>,
+//! }
+//!
+//! fn limits(bulkhead: &Bulkhead) -> Limits {
+//!     let layer = BulkheadLayer::new(bulkhead).hold_body();
+//!     let client = layer.layer(reqwest::Client::new());
+//!     let boxed = BoxCloneSyncService::new(client.clone());
+//!     Limits { route: BulkheadLayer::new(bulkhead).respond(), client, boxed }
+//! }
+//! # }
+//! ```
 //!
 //! # When a request is admitted
 //!

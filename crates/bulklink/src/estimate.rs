@@ -10,13 +10,16 @@ impl Handle {
     /// Estimates how long a call of this cost, made now, would have to wait for its units: for the
     /// `Retry-After` of a call that was rejected.
     ///
+    /// Call it for each rejection: each call also samples the rate for the next estimates. Called
+    /// now and then, it returns `None`.
+    ///
     /// The estimate is the units of all calls that wait, plus `cost`, less the free units, divided
     /// by the rate at which units were given back recently. It is zero if no call waits and as many
     /// units are free. It ignores that calls in the queue may expire, and that other calls may come
     /// first; to keep many rejected callers from coming back together, add a random part.
     ///
     /// The rate is sampled in this method and nowhere else, so admission costs the same as without
-    /// it. Call it for each rejection. It looks back as far as the work needs: 1 to 10 seconds
+    /// it. It looks back as far as the work needs: 1 to 10 seconds
     /// while that gives back many slots, and otherwise over 8 to 16 slots, up to about 10 minutes,
     /// or to the last slots if they are older. With fewer rejections, it looks back up to 30
     /// seconds further. Time in which the bulkhead was paused counts. If slots are given back more

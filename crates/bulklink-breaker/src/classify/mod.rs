@@ -9,11 +9,13 @@ use crate::Outcome;
 
 /// Decides whether the result of an operation is a failure of the dependency.
 ///
-/// Closures of `&Result<T, E>` implement it. A type of its own can classify many types of results,
-/// and has a name to store a guard by, as `ByHttpStatus` of the feature `http` does.
+/// Closures of `&Result<T, E>` implement it, if the type of their argument is written:
+/// `|result: &Result<String, Fault>| …`. A type of its own can classify many types of results, and
+/// has a name to store a guard by, as `ByHttpStatus` of the feature `http` does.
 ///
 /// ```
-/// use bulklink_breaker::{Classify, Outcome};
+/// use bulklink_breaker::{Classify, Guard, Outcome};
+/// use bulklink_tokio::{Bulkhead, InvalidArgument, Tokio};
 ///
 /// enum Fault {
 ///     NotFound,
@@ -33,9 +35,20 @@ use crate::Outcome;
 ///     }
 /// }
 ///
+/// struct Upstreams {
+///     orders: Guard<Tokio, ByFault>,
+/// }
+///
+/// fn upstreams(orders: &Bulkhead) -> Result<Upstreams, InvalidArgument> {
+///     Ok(Upstreams { orders: Guard::builder(orders).classify(ByFault).build()? })
+/// }
+///
 /// let answer: Result<(), Fault> = Err(Fault::NotFound);
 /// assert_eq!(ByFault.classify(&answer), Outcome::Success);
 /// # _ = Fault::Unavailable;
+/// # let orders = Bulkhead::builder("orders").parallelism(1).build()?;
+/// # assert_eq!(upstreams(&orders)?.orders.status().active(), 0);
+/// # Ok::<(), InvalidArgument>(())
 /// ```
 pub trait Classify<T, E> {
     /// Returns the outcome. It should be quick, and must not panic: the call would count as

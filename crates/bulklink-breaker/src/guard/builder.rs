@@ -87,6 +87,30 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     /// Which results are failures of the dependency. If it is not set, each error is one. After
     /// [`breaker`](GuardBuilder::breaker), it is for the calls of this guard alone, in place of the
     /// breaker's own.
+    ///
+    /// A closure needs the type of its argument; to store the guard, use a [type](crate::Classify)
+    /// that has a name.
+    ///
+    /// ```
+    /// use bulklink_breaker::{Guard, Outcome};
+    /// use bulklink_tokio::Bulkhead;
+    /// use std::io::{self, ErrorKind};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let bulkhead = Bulkhead::builder("files").parallelism(4).build()?;
+    /// let files = Guard::builder(&bulkhead)
+    ///     .classify(|result: &io::Result<String>| match result {
+    ///         Err(error) if error.kind() != ErrorKind::NotFound => Outcome::Failure,
+    ///         _ => Outcome::Success,
+    ///     })
+    ///     .build()?;
+    /// let missing = files.execute(tokio::fs::read_to_string("none")).await;
+    /// # assert!(missing.is_err());
+    /// assert_eq!(files.breaker().status().totals.successes, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn classify<C>(self, classify: C) -> GuardBuilder<R, C> {
         // Before a breaker: its own would replace this one.
         let is_classified = self.breaker.is_none();

@@ -23,7 +23,7 @@ impl<R> Bulkhead<R> {
     }
 
     /// Estimates how long a call of this cost, made now, would have to wait, as for `Retry-After`.
-    /// [More](crate::Handle::estimated_wait)
+    /// Call it for each rejection: it samples the rate. [More](crate::Handle::estimated_wait)
     #[must_use]
     #[inline]
     pub fn estimated_wait(&self, cost: usize) -> Option<Duration> {

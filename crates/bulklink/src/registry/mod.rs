@@ -175,6 +175,9 @@ impl Registry {
 
     /// Returns the bulkhead with this label (trimmed) and its runtime, to make calls.
     ///
+    /// Where no type of a variable or a field says the runtime, name it, as in
+    /// `registry.bulkhead::<Tokio>("payments")`.
+    ///
     /// # Errors
     ///
     /// If there is none, or if its runtime is not `R`; the error names both.
