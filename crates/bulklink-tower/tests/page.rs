@@ -212,6 +212,9 @@ async fn the_format_is_what_the_client_accepts_or_asks_for() {
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["total"], 3);
     let (_, content_type, _) = ask(&app, get("?format=text").header("accept", "application/json")).await;
     assert_eq!(content_type, "text/plain; charset=utf-8");
+    let (_, content_type, body) = ask(&app, get("").header("accept", "text/html,*/*;q=0.8")).await;
+    assert_eq!(content_type, "text/html; charset=utf-8");
+    assert!(body.contains("\n<p>  in use      1 of 1, 1 running</p>\n"), "{body}");
     for query in ["?limit=0", "?limit=1001", "?format=xml", "?label=x"] {
         let (status, content_type, body) = ask(&app, get(query)).await;
         assert_eq!((status, &*content_type), (StatusCode::BAD_REQUEST, "application/problem+json"), "{query}");
@@ -296,7 +299,9 @@ async fn a_hostile_label_breaks_neither_form_and_no_key_is_shown() {
     }
     assert!(labels(&json).contains(&r#"a": [], "b\"#) && labels(&json).contains(&&*format!("{}…", "é".repeat(60))));
     assert!(text.len() < 5_000 && json.to_string().len() < 10_000);
-    for page in [text, json.to_string()] {
+    let (_, _, html) = ask(&app, Request::get("/debug/bulkheads?format=html")).await;
+    assert!(html.contains("&lt;script&gt;") && !html.contains("<script"), "{html}");
+    for page in [text, html, json.to_string()] {
         assert!(!page.contains("secret") && page.contains("tenants"));
     }
 }

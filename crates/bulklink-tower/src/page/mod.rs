@@ -1,5 +1,6 @@
 //! A page of axum that shows bulkheads and their findings: [`router`].
 
+mod html;
 mod json;
 mod origin;
 mod query;
@@ -43,7 +44,8 @@ const BATCH: usize = 64;
 /// Each begins with the time, the process and the time since the router was made.
 ///
 /// Text by default. JSON with `?format=json`, or if the header `Accept` prefers `application/json`
-/// to text; durations are then in seconds.
+/// to text; durations are then in seconds. For browsers, the text as HTML, with `?format=html` or
+/// if `Accept` names `text/html`: it fits narrow screens, and looks again every ten seconds.
 ///
 /// # Order
 ///
@@ -159,6 +161,7 @@ impl Page {
         };
         let (head, worst) = (origin.head(), self.read(earlier, limit).await);
         match format {
+            Format::Html => respond(StatusCode::OK, HTML, html::page(&text::page(&head, &worst.into_page()))),
             Format::Text => respond(StatusCode::OK, TEXT, text::page(&head, &worst.into_page())),
             Format::Json => respond(StatusCode::OK, JSON, json::page(&head, &worst.into_page())),
         }
@@ -196,6 +199,7 @@ async fn yield_now() {
     .await;
 }
 
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -206,8 +210,9 @@ fn respond(status: StatusCode, content_type: HeaderValue, body: String) -> Respo
         (header::CONTENT_TYPE, content_type),
         fixed(header::CACHE_CONTROL, "no-store"),
         fixed(header::VARY, "accept"),
-        // No browser may take a label for a part of a page.
+        // No browser may take a label for a part of a page, or run one.
         fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        fixed(header::CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'"),
     ];
     (status, headers, body).into_response()
 }

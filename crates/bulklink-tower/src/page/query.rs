@@ -17,6 +17,7 @@ pub(super) struct Query {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Text,
+    Html,
     Json,
 }
 
@@ -34,8 +35,9 @@ impl Query {
                         limit.ok_or_else(|| format!("limit must be from 1 to {MAX_LIMIT}, got {}", quoted(value)))?;
                 }
                 ("format", "text") => parsed.format = Format::Text,
+                ("format", "html") => parsed.format = Format::Html,
                 ("format", "json") => parsed.format = Format::Json,
-                ("format", _) => return Err(format!("format must be text or json, got {}", quoted(value))),
+                ("format", _) => return Err(format!("format must be text, html or json, got {}", quoted(value))),
                 _ => return Err(format!("parameters must be limit or format, got {}", quoted(name))),
             }
         }
@@ -50,10 +52,10 @@ fn quoted(value: &str) -> String {
     format!("{short:?}{rest}")
 }
 
-/// Returns JSON if it is named, and accepted no less than text is.
+/// Returns JSON or HTML if it is named, and accepted no less than text is.
 fn accepted(headers: &HeaderMap) -> Format {
     let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let (mut json, mut text) = (0.0_f32, 0.0_f32);
+    let (mut json, mut html, mut text) = (0.0_f32, 0.0_f32, 0.0_f32);
     for range in values.flat_map(|value| value.split(',')) {
         let mut parts = range.split(';').map(str::trim);
         let name = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -61,11 +63,18 @@ fn accepted(headers: &HeaderMap) -> Format {
         let quality: f32 = quality.map_or(1.0, |quality| quality.parse().unwrap_or(0.0));
         match &*name {
             "application/json" => json = quality.max(json),
-            "text/plain" | "text/html" | "text/*" => text = quality.max(text),
+            "text/html" => html = quality.max(html),
+            "text/plain" | "text/*" => text = quality.max(text),
             _ => {}
         }
     }
-    if json > 0.0 && json >= text { Format::Json } else { Format::Text }
+    if json > 0.0 && json >= html.max(text) {
+        Format::Json
+    } else if html > 0.0 && html >= text {
+        Format::Html
+    } else {
+        Format::Text
+    }
 }
 
 #[cfg(test)]
@@ -83,7 +92,10 @@ mod tests {
             ("application/json, text/plain, */*", Format::Json),
             ("Application/JSON;q=0.5", Format::Json),
             ("application/json;q=0.5, text/plain", Format::Text),
-            ("text/html,application/xml;q=0.9,*/*;q=0.8", Format::Text),
+            ("text/html,application/xml;q=0.9,*/*;q=0.8", Format::Html),
+            ("text/html;q=0.5, text/plain", Format::Text),
+            ("text/html;q=0, */*", Format::Text),
+            ("application/json, text/html;q=0.9", Format::Json),
             ("application/json;q=0", Format::Text),
             ("application/json;q=x", Format::Text),
         ] {
@@ -104,7 +116,7 @@ mod tests {
             ("limit=1001", r#"limit must be from 1 to 1000, got "1001""#),
             ("limit", r#"limit must be from 1 to 1000, got """#),
             (&long, &format!("limit must be from 1 to 1000, got {nines:?} and more")),
-            ("format=xml", r#"format must be text or json, got "xml""#),
+            ("format=xml", r#"format must be text, html or json, got "xml""#),
             ("limits=5", r#"parameters must be limit or format, got "limits""#),
             ("a\"\u{7f}=5", r#"parameters must be limit or format, got "a\"\u{7f}""#),
         ] {
