@@ -345,6 +345,8 @@ async fn a_request_that_is_cancelled_at_its_deadline_is_not_marked_as_rejected()
     let response = service.call(Request::new(())).await.unwrap();
     assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
     assert!(!response.headers().contains_key("bulklink-rejected"));
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&body).unwrap()["reason"], "deadline_passed");
     let request = Request::builder().header("content-type", "application/grpc").body(()).unwrap();
     assert_eq!(service.call(request).await.unwrap().headers()["grpc-status"], "4");
     assert_eq!(payments.status().in_flight, 0);
