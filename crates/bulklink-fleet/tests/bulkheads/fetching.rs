@@ -87,3 +87,16 @@ fn rejections_say_that_the_store_is_away_or_recovers() {
     assert!(leaving.is_finished());
     assert_eq!(rejected(&mut scene, &process, 0), (Reason::Saturated, ceiling::LEFT));
 }
+
+/// As a server that is stopped: it keeps its connections.
+#[test]
+fn a_rejection_after_the_timeout_of_a_store_that_does_not_answer_says_so() {
+    let mut scene = Scene::new();
+    let process = scene.process();
+    let _all = scene.slots(&process, 4);
+    scene.store.stall(true);
+    let waiting = scene.call_of(&process, Request::new().within(millis(600)));
+    scene.advance(600);
+    let rejection = waiting.output().expect("its time is over").expect_err("no unit is free");
+    assert_eq!(rejection.restriction().expect("the share binds").by, ceiling::UNAVAILABLE);
+}
