@@ -34,6 +34,8 @@
 //! - [`status`](Guard::status) has the state and the counters.
 //! - `bulklink-tower` has layers for services, and `bulklink-fleet` shares circuits between
 //!   processes.
+//!
+//! The guide in the repository has more: `docs/guide/circuit-breaker.md`.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-breaker/latest")]
 #![forbid(unsafe_code)]

@@ -20,7 +20,7 @@
 //! tokio by the feature `tokio`, which is on unless it is switched off, on smol by the feature
 //! `smol`. With both, it is tokio wherever a runtime of tokio is entered.
 //!
-//! This crate needs Rust 1.88.
+//! This crate needs Rust 1.88. The guide in the repository has more: `docs/guide/fleet.md`.
 //!
 //! # Rights
 //!

@@ -18,6 +18,9 @@
 //! # }
 //! ```
 //!
+//! The guide is in the repository, under `docs/guide`: `choosing-numbers.md` has the limits,
+//! `axum.md` a service, `configuration.md` limits that change live, and `metrics.md` figures.
+//!
 //! # Which method do I want?
 //!
 //! | the call | method of [`Bulkhead`] |

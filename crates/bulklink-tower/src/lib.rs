@@ -24,6 +24,9 @@
 //! # Ok::<(), bulklink_tokio::InvalidArgument>(())
 //! ```
 //!
+//! The guide in the repository has more: `docs/guide/axum.md` on servers and clients,
+//! `deadlines.md` on deadlines that travel, and `whole-service.md`, a service to copy.
+//!
 //! # Which layer do I want?
 //!
 //! | the service | the layer, a [`BulkheadLayer`] but for the last |
