@@ -12,8 +12,6 @@ use std::sync::atomic::AtomicU64 as Number;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bulklink::InvalidArgument;
-
 use super::counters::{Striped, Successes, TAG, Used};
 use super::event::{Handlers, Transition};
 use super::waiters::Waiters;
@@ -59,7 +57,7 @@ pub(crate) struct Core {
     /// When the cool-down ends, if the word is open: nanoseconds of the clock.
     until: AtomicU64,
     /// From how many nanoseconds on a call is slow: a setting, changed under the lock.
-    slow_after: Number,
+    pub(super) slow_after: Number,
     locked: Mutex<Locked>,
     successes: Successes,
     refused: Striped,
@@ -78,6 +76,10 @@ pub(super) struct Locked {
     used: Used,
     /// When a call last changed the circuit, or was let through as a probe.
     pub(super) changed_at: Instant,
+    /// When the last transition was, or the breaker was built.
+    pub(super) in_state_since: Instant,
+    /// When the circuit left the state closed. `None` while it is closed.
+    pub(super) unhealthy_since: Option<Instant>,
 }
 
 /// The rejection of a call that could only be a probe, while as many run as may.
@@ -102,6 +104,7 @@ impl Ticket {
 
 impl Core {
     pub(crate) fn new(config: Config, circuit: Circuit) -> Self {
+        let in_state_since = (config.now)();
         let core = Core {
             slow_after: Number::new(slow_after(circuit.settings())),
             config,
@@ -114,6 +117,8 @@ impl Core {
                 totals: BreakerTotals::default(),
                 used: Used::default(),
                 changed_at: Instant::EPOCH,
+                in_state_since,
+                unhealthy_since: None,
             }),
             successes: Successes::default(),
             refused: Striped::default(),
@@ -298,32 +303,6 @@ impl Core {
         *self.lock().circuit.settings()
     }
 
-    /// Returns why the settings cannot be changed to these.
-    pub(crate) fn check_settings(&self, settings: Settings) -> Result<(), InvalidArgument> {
-        settings.check()?;
-        if self.peer.is_none() || settings == self.settings() {
-            return Ok(());
-        }
-        let requirement = "must stay as they are, as other processes share the circuit";
-        Err(InvalidArgument::new("settings", "others", requirement))
-    }
-
-    /// Changes the settings, and returns those before.
-    pub(crate) fn set_settings(&self, settings: Settings) -> Result<Settings, InvalidArgument> {
-        let owned = |invalid: InvalidArgument| invalid.of(format_args!("breaker {}", self.config.label));
-        self.check_settings(settings).map_err(owned)?;
-        self.replace_settings(self.now(), settings)
-    }
-
-    pub(super) fn replace_settings(&self, now: Instant, settings: Settings) -> Result<Settings, InvalidArgument> {
-        self.change(now, false, |locked| {
-            let before = *locked.circuit.settings();
-            locked.circuit.set_settings(settings)?;
-            self.slow_after.store(slow_after(&settings), Ordering::Relaxed);
-            Ok(before)
-        })
-    }
-
     /// Changes the circuit by the deeds of other processes. A transition is by hand if the
     /// circuit is opened by hand now, and was not before.
     pub(crate) fn adopt<T>(&self, adopt: impl FnOnce(&mut Circuit, Instant) -> T) -> T {
@@ -356,7 +335,7 @@ impl Core {
         }
     }
 
-    fn change<T>(&self, now: Instant, is_forced: bool, change: impl FnOnce(&mut Locked) -> T) -> T {
+    pub(super) fn change<T>(&self, now: Instant, is_forced: bool, change: impl FnOnce(&mut Locked) -> T) -> T {
         self.change_if_forced(now, |locked| (change(locked), is_forced))
     }
 
@@ -383,6 +362,8 @@ impl Core {
         let generation = locked.circuit.generation();
         // A store may have another generation in the same state.
         if from != to || is_forced {
+            locked.in_state_since = now;
+            locked.unhealthy_since = locked.unhealthy_since.or(Some(now)).filter(|_| to != State::Closed);
             self.handlers.append(Transition { label, from, to, generation, is_forced, counts });
         }
         drop(locked);
@@ -477,7 +458,7 @@ impl Core {
     }
 }
 
-fn slow_after(settings: &Settings) -> u64 {
+pub(super) fn slow_after(settings: &Settings) -> u64 {
     settings.slow_after().map_or(NEVER, nanos)
 }
 

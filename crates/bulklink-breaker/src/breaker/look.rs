@@ -3,13 +3,11 @@
 
 use std::sync::Arc;
 
-use bulklink::InvalidArgument;
-
 use super::core::Core;
 use super::{BreakerStatus, BreakerTotals};
+use crate::Instant;
 use crate::circuit::{State, View};
 use crate::guards::Standing;
-use crate::{Instant, Settings};
 
 impl Core {
     pub(crate) fn view(&self) -> View {
@@ -17,10 +15,30 @@ impl Core {
     }
 
     pub(crate) fn status(&self) -> BreakerStatus {
-        let (circuit, totals) = self.read(self.now());
-        let is_connected = self.peer.as_ref().map(|peer| peer.is_connected());
-        let label = Arc::clone(&self.config.label);
-        BreakerStatus { label, instance: self.instance(), circuit, totals, is_connected, keys: None }
+        self.status_at(self.now())
+    }
+
+    pub(crate) fn status_at(&self, now: Instant) -> BreakerStatus {
+        let locked = self.lock_told(now);
+        self.publish(&locked);
+        let circuit = locked.circuit.view(now);
+        // Without a call since the cool-down, the circuit has been half-open since that ended.
+        let published = locked.circuit.view(Instant::EPOCH);
+        let since = published.retry_at.filter(|_| circuit.state == State::HalfOpen).unwrap_or(locked.in_state_since);
+        let tripped = locked.circuit.tripped();
+        let (unhealthy_since, totals) = (locked.unhealthy_since, self.whole(&locked));
+        drop(locked);
+        BreakerStatus {
+            label: Arc::clone(&self.config.label),
+            instance: self.instance(),
+            circuit,
+            state_age: now.saturating_since(since),
+            unhealthy_for: unhealthy_since.map(|since| now.saturating_since(since)),
+            tripped: (tripped.calls > 0).then_some(tripped),
+            totals,
+            is_connected: self.peer.as_ref().map(|peer| peer.is_connected()),
+            keys: None,
+        }
     }
 
     /// Returns the circuit and the counters at this time.
@@ -47,10 +65,5 @@ impl Core {
                 if now.saturating_since(locked.changed_at) < long { Standing::Kept } else { Standing::Marked }
             }
         }
-    }
-
-    /// Changes the settings of a circuit that is not shared.
-    pub(crate) fn set_settings_at(&self, now: Instant, settings: Settings) -> Result<(), InvalidArgument> {
-        self.replace_settings(now, settings).map(drop)
     }
 }

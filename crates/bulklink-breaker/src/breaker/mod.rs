@@ -9,6 +9,7 @@ mod error;
 mod event;
 mod execute;
 mod look;
+mod reconfigure;
 mod status;
 mod totals;
 mod waiters;

@@ -1,10 +1,11 @@
 //! The status of a breaker.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::BreakerTotals;
-use crate::Health;
 use crate::circuit::View;
+use crate::{Counts, Health};
 
 /// The status of a breaker: its circuit and its counters, in one reading.
 ///
@@ -32,8 +33,18 @@ pub struct BreakerStatus {
     pub instance: u64,
     /// The circuit. The [counts](View::counts) of a window of time can contain older successes:
     /// those counted beside the lock count from the next look under it, such as this one. Of the
-    /// circuits of keys, it is one in the worst state, or a new one if all are closed.
+    /// circuits of keys, it is the worst, as in [`KeysStatus::worst`], or a new one if all are
+    /// closed; so are the ages and `tripped`.
     pub circuit: View,
+    /// The age of the last transition, or of the breaker if there was none. A circuit becomes
+    /// half-open when its cool-down ends. Of keys whose circuits are all closed, zero.
+    pub state_age: Duration,
+    /// How long ago the circuit was closed last, through all that it was open and half-open since.
+    /// `None` while it is closed.
+    pub unhealthy_for: Option<Duration>,
+    /// The calls of the window that has opened the circuit. `None` once it is closed again, and if
+    /// it was opened by hand or by other processes.
+    pub tripped: Option<Counts>,
     /// The counters: of the circuits of keys, their sums with those that were evicted.
     pub totals: BreakerTotals,
     /// Whether the store of the circuit is in reach. `None` if the circuit is not shared.
@@ -54,9 +65,10 @@ pub struct KeysStatus {
     pub open: usize,
     /// How many are half-open.
     pub half_open: usize,
-    /// The labels of open circuits: of at most ten, those that were asked last, in this order. None
-    /// unless [keys are shown](crate::GuardsBuilder::show_keys).
-    pub open_labels: Vec<Arc<str>>,
+    /// At most ten circuits that are not closed, the worst first: open before half-open, then by
+    /// the number of calls that each has rejected. None unless [keys are
+    /// shown](crate::GuardsBuilder::show_keys).
+    pub worst: Vec<BreakerStatus>,
     /// How many circuits were evicted for those of other keys.
     pub evicted: u64,
     /// How many requests got no circuit of their key, because all were open or in use.

@@ -76,9 +76,8 @@ impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
     }
 
     /// Shows keys: `name` returns what of a key stands behind the label of the partitions, as in
-    /// `upstreams/a.example.com`, in errors, transitions and
-    /// [`open_labels`](crate::KeysStatus::open_labels). At most 100 characters are shown, and no
-    /// control characters.
+    /// `upstreams/a.example.com`, in errors, transitions and [`worst`](crate::KeysStatus::worst).
+    /// At most 100 characters are shown, and no control characters.
     ///
     /// Hosts can be shown; those that clients invent are seen too. Do not show a secret.
     ///
@@ -93,7 +92,7 @@ impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
     /// let breaker = upstreams.breaker("a.example.com").expect("it was asked for");
     /// breaker.force_open();
     /// let keys = upstreams.status().keys.expect("of guards by key");
-    /// assert_eq!((keys.open, &*keys.open_labels[0]), (1, "upstreams/a.example.com"));
+    /// assert_eq!((keys.open, &*keys.worst[0].label), (1, "upstreams/a.example.com"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn show_keys(mut self, name: impl Fn(&K) -> String + Send + Sync + 'static) -> Self {

@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
 
 use bulklink::partitions::Lookup;
 use bulklink::plumbing::discard;
@@ -13,9 +14,9 @@ use crate::breaker::{Core, KeysStatus, next_instance};
 use crate::circuit::View;
 use crate::registry::Keyed;
 use crate::sync::{Mutex, lock};
-use crate::{BreakerStatus, BreakerTotals, Health, Instant, Settings, State};
+use crate::{BreakerStatus, BreakerTotals, Instant, Settings, State};
 
-/// The most labels that a status has.
+/// The most circuits that a status has one by one.
 const SHOWN: usize = 10;
 
 /// The circuits of keys.
@@ -163,42 +164,50 @@ impl<K: Send + Sync> Keyed for Circuits<K> {
     fn status(&self) -> BreakerStatus {
         let now = (self.now)();
         let locked = lock(&self.locked);
-        let (mut totals, mut worst) = (locked.gone, View::closed(0));
-        let mut keys = KeysStatus {
+        let (mut totals, mut worst) = (locked.gone, Vec::with_capacity(SHOWN + 1));
+        let (mut open, mut half_open) = (0, 0);
+        for entry in locked.shelf.iter() {
+            let status = entry.core.status_at(now);
+            totals.add(&status.totals);
+            match status.circuit.state {
+                State::Closed => continue,
+                State::HalfOpen => half_open += 1,
+                State::Open => open += 1,
+            }
+            insert_worst(&mut worst, status);
+        }
+        let keys = KeysStatus {
             kept: locked.shelf.len(),
             max: locked.shelf.max(),
-            open: 0,
-            half_open: 0,
-            open_labels: Vec::new(),
+            open,
+            half_open,
+            worst: Vec::new(),
             evicted: locked.evicted,
             without_circuit: locked.without_circuit,
         };
-        for entry in locked.shelf.iter() {
-            let (view, counted) = entry.core.read(now);
-            totals.add(&counted);
-            match view.state {
-                State::Closed => {}
-                State::HalfOpen => keys.half_open += 1,
-                State::Open => {
-                    keys.open += 1;
-                    if self.show.is_some() && keys.open <= SHOWN {
-                        keys.open_labels.push(Arc::clone(&entry.core.config.label));
-                    }
-                }
-            }
-            if Health::from(view.state) > worst.state.into() {
-                worst = view;
-            }
-        }
         drop(locked);
+        let first = worst.first();
         BreakerStatus {
             label: Arc::clone(&self.label),
             instance: self.instance,
-            circuit: worst,
+            circuit: first.map_or(View::closed(0), |status| status.circuit),
+            state_age: first.map_or(Duration::ZERO, |status| status.state_age),
+            unhealthy_for: first.and_then(|status| status.unhealthy_for),
+            tripped: first.and_then(|status| status.tripped),
             totals,
             is_connected: None,
-            keys: Some(keys),
+            keys: Some(KeysStatus { worst: if self.show.is_some() { worst } else { Vec::new() }, ..keys }),
         }
+    }
+}
+
+/// Keeps the worst, in order, and of equals the first.
+fn insert_worst(worst: &mut Vec<BreakerStatus>, status: BreakerStatus) {
+    let badness = |status: &BreakerStatus| (status.health(), status.totals.rejected);
+    let place = worst.partition_point(|other| badness(other) >= badness(&status));
+    if place < SHOWN {
+        worst.insert(place, status);
+        worst.truncate(SHOWN);
     }
 }
 

@@ -4,6 +4,7 @@
 mod calls;
 mod faults;
 mod reconfigure;
+mod status;
 mod threads;
 mod transitions;
 mod waiting;

@@ -161,15 +161,37 @@ fn keys_are_shown_only_if_asked_for_and_of_open_circuits_ten() {
         trip(&hidden, key);
         trip(&shown, key);
     }
-    assert_eq!((keys(&hidden).open, keys(&hidden).open_labels.len()), (12, 0));
+    assert_eq!((keys(&hidden).open, keys(&hidden).worst.len()), (12, 0));
     let Err(GuardError::Open(open)) = call(&hidden, &0, Ok(())) else { panic!("it ran") };
     assert_eq!(&*open.label, "hosts");
     let status = keys(&shown);
-    assert_eq!((status.open, status.open_labels.len()), (12, 10));
+    assert_eq!((status.open, status.worst.len()), (12, 10));
     let label = format!("hosts/host\u{fffd}11{}", "x".repeat(93));
-    assert_eq!(&*status.open_labels[0], label);
+    assert_eq!(&*status.worst[0].label, label);
     assert_eq!(seen.lock().expect("no panic").last(), Some(&(State::Open, label)));
     assert_eq!((&*shown.status().label, shown.status().circuit.state), ("hosts", State::Open));
+}
+
+#[test]
+fn the_worst_keys_are_open_before_half_open_and_have_rejected_the_most_calls() {
+    let mut executor = executor();
+    let shown = builder::<u32, _>(executor.runtime(), 100).show_keys(u32::to_string).build().expect("valid settings");
+    trip(&shown, 1);
+    assert!((0..5).all(|_| is_open(&shown, 1)));
+    executor.advance(ms(10));
+    for key in 2..5 {
+        trip(&shown, key);
+        assert!((0..=key % 3).all(|_| is_open(&shown, key)));
+    }
+    call(&shown, &9, Ok(())).expect("a closed circuit");
+    executor.advance(ms(2));
+    let status = shown.status();
+    let worst = &status.keys.as_ref().expect("of guards by key").worst;
+    let seen: Vec<_> = worst.iter().map(|status| (&*status.label, status.totals.rejected)).collect();
+    assert_eq!(seen, [("hosts/2", 3), ("hosts/4", 2), ("hosts/3", 1), ("hosts/1", 5)]);
+    assert_eq!((worst[0].state_age, worst[3].state_age, worst[3].unhealthy_for), (ms(2), ms(2), Some(ms(12))));
+    let first = (worst[0].circuit, worst[0].unhealthy_for, worst[0].tripped);
+    assert_eq!((status.circuit, status.unhealthy_for, status.tripped), first);
 }
 
 #[tokio::test]
