@@ -34,6 +34,7 @@ impl Core {
             circuit,
             state_age: now.saturating_since(since),
             unhealthy_for: unhealthy_since.map(|since| now.saturating_since(since)),
+            retry_after: circuit.retry_at.map(|at| at.saturating_since(now)),
             tripped: (tripped.calls > 0).then_some(tripped),
             totals,
             is_connected: self.peer.as_ref().map(|peer| peer.is_connected()),

@@ -34,7 +34,7 @@ pub struct BreakerStatus {
     /// The circuit. The [counts](View::counts) of a window of time can contain older successes:
     /// those counted beside the lock count from the next look under it, such as this one. Of the
     /// circuits of keys, it is the worst, as in [`KeysStatus::worst`], or a new one if all are
-    /// closed; so are the ages and `tripped`.
+    /// closed; so are the times and `tripped`.
     pub circuit: View,
     /// The age of the last transition, or of the breaker if there was none. A circuit becomes
     /// half-open when its cool-down ends. Of keys whose circuits are all closed, zero.
@@ -42,6 +42,9 @@ pub struct BreakerStatus {
     /// How long ago the circuit was closed last, through all that it was open and half-open since.
     /// `None` while it is closed.
     pub unhealthy_for: Option<Duration>,
+    /// How long until a call is let through as a probe. `None` if the circuit is not open, or is
+    /// open until it is closed by hand.
+    pub retry_after: Option<Duration>,
     /// The calls of the window that has opened the circuit. `None` once it is closed again, and if
     /// it was opened by hand or by other processes.
     pub tripped: Option<Counts>,

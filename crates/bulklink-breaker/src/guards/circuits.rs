@@ -193,6 +193,7 @@ impl<K: Send + Sync> Keyed for Circuits<K> {
             circuit: first.map_or(View::closed(0), |status| status.circuit),
             state_age: first.map_or(Duration::ZERO, |status| status.state_age),
             unhealthy_for: first.and_then(|status| status.unhealthy_for),
+            retry_after: first.and_then(|status| status.retry_after),
             tripped: first.and_then(|status| status.tripped),
             totals,
             is_connected: None,

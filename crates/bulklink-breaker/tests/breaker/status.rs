@@ -22,6 +22,7 @@ fn the_ages_are_those_of_the_state_and_of_all_that_was_since_it_was_closed() {
     admitted(&breaker).fail();
     clock.advance(ms(4));
     assert_eq!(ages(&breaker), (State::Open, 4, Some(4)));
+    assert_eq!(breaker.status().retry_after, Some(ms(6)));
     // Half-open since the cool-down of 10 ms has ended, though no call has come since.
     clock.advance(ms(8));
     assert_eq!(ages(&breaker), (State::HalfOpen, 2, Some(12)));
@@ -37,7 +38,7 @@ fn the_ages_are_those_of_the_state_and_of_all_that_was_since_it_was_closed() {
     assert_eq!(ages(&breaker), (State::Closed, 7, None));
     breaker.force_open();
     clock.advance(ms(50));
-    assert_eq!(ages(&breaker), (State::Open, 50, Some(50)));
+    assert_eq!((ages(&breaker), breaker.status().retry_after), ((State::Open, 50, Some(50)), None));
     breaker.force_closed();
     assert_eq!(ages(&breaker), (State::Closed, 0, None));
 }

@@ -8,19 +8,25 @@ use bulklink::partitions::{KeyLoad, WorstKeys};
 use serde_json::{Value, json};
 
 use super::origin::Head;
-use super::row::{Kind, Row, shortened};
-use super::worst::Rows;
+use super::row::{Finding, Kind, Row, shortened};
+use super::worst::{Rows, Shown};
 
 pub(super) fn page(head: &Head<'_>, page: &Rows) -> String {
-    let rows: Vec<_> = page.rows.iter().map(row).collect();
+    let rows = page.rows.iter().map(|shown| match shown {
+        Shown::Bulkhead(one) => row(one),
+        #[cfg(feature = "breaker")]
+        Shown::Breaker(one) => super::breaker::json::row(one),
+    });
+    let (breakers, bulkheads): (Vec<_>, Vec<_>) = rows.partition(|row| row["kind"] == "breaker");
     json!({
         "time": head.time,
         "process": head.process,
         "host": head.host,
         "up_seconds": seconds(head.up),
-        "total": rows.len() + page.left_out,
-        "left_out": page.left_out,
-        "bulkheads": rows,
+        "total": page.total(),
+        "left_out": page.left_out(),
+        "bulkheads": bulkheads,
+        "breakers": breakers,
     })
     .to_string()
 }
@@ -32,10 +38,6 @@ pub(super) fn problem(detail: &str) -> String {
 
 fn row(row: &Row) -> Value {
     let Row { limits, totals, .. } = row;
-    let findings = row.findings.iter().map(|found| {
-        let severity = found.severity.as_str();
-        json!({ "severity": severity, "code": found.code, "message": found.message })
-    });
     let mut value = json!({
         "label": name(&row.label),
         "severity": row.severity.as_str(),
@@ -76,7 +78,7 @@ fn row(row: &Row) -> Value {
             "closed": totals.closed(),
             "mean_wait_seconds": totals.average_wait().map(seconds),
         },
-        "findings": findings.collect::<Vec<_>>(),
+        "findings": findings(&row.findings),
     });
     match &row.kind {
         Kind::Bulkhead { oldest_wait, oldest_uncollected, longest_wait } => {
@@ -105,6 +107,14 @@ fn row(row: &Row) -> Value {
     value
 }
 
+pub(super) fn findings(findings: &[Finding]) -> Value {
+    let finding = |found: &Finding| {
+        let severity = found.severity.as_str();
+        json!({ "severity": severity, "code": found.code, "message": found.message })
+    };
+    findings.iter().map(finding).collect()
+}
+
 fn worst_keys(keys: &WorstKeys) -> Value {
     let loads = |loads: &[KeyLoad]| loads.iter().map(load).collect::<Vec<_>>();
     json!({
@@ -126,11 +136,11 @@ fn load(load: &KeyLoad) -> Value {
     })
 }
 
-fn name(name: &str) -> String {
+pub(super) fn name(name: &str) -> String {
     let (name, is_cut_off) = shortened(name);
     if is_cut_off { format!("{name}…") } else { name.to_owned() }
 }
 
-fn seconds(time: Duration) -> f64 {
+pub(super) fn seconds(time: Duration) -> f64 {
     time.as_secs_f64()
 }

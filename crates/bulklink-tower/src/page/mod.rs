@@ -1,5 +1,7 @@
-//! A page of axum that shows bulkheads and their findings: [`router`].
+//! A page of axum that shows bulkheads, circuit breakers and their findings: [`router`].
 
+#[cfg(feature = "breaker")]
+mod breaker;
 mod html;
 mod json;
 mod origin;
@@ -49,11 +51,13 @@ const BATCH: usize = 64;
 ///
 /// # Order
 ///
-/// The worst come first: by severity, then by the share of calls that were rejected lately, then by
-/// the utilisation (of partitions: how many are in use, of those that may be kept), by the share of
-/// the waiting room that is taken, and then by label. The severity is that of the
+/// The worst come first, of all kinds: by severity, then by the share of calls that were rejected
+/// lately, then by the utilisation (of partitions: how many are in use, of those that may be kept),
+/// by the share of the waiting room that is taken, and then by label. The severity is that of the
 /// [capacity report](bulklink::Status::capacity_report_since) about the present and the recent
-/// past; closed is critical, because all calls are rejected, and paused a warning at least.
+/// past; closed is critical, because all calls are rejected, and paused a warning at least. A
+/// breaker that is open is critical, too. It is a warning that one is half-open, that its store is
+/// out of reach, or that some circuits of guards by key are open.
 ///
 /// There are at most `?limit=` of them: 100 by default, and from 1 to 1,000. A last line has the
 /// number of the rest. Other tasks run in between. Reading takes the lock of each bulkhead, and of
@@ -97,7 +101,8 @@ where
     Page::new(registry).router()
 }
 
-/// The page of a registry, with single bulkheads and partitions that are in none; see [`router`].
+/// The page of a registry, with single bulkheads and partitions that are in none, and with the
+/// feature `breaker` with circuit breakers; see [`router`].
 ///
 /// ```
 /// # use bulklink_tokio::{Bulkhead, Registry};
@@ -114,12 +119,20 @@ pub struct Page {
     registry: Registry,
     bulkheads: Vec<Handle>,
     partitions: Vec<partitions::Handle>,
+    #[cfg(feature = "breaker")]
+    breakers: Vec<breaker::Source>,
 }
 
 impl Page {
     /// Creates the page of all that a registry has when the page is asked for.
     pub fn new(registry: &Registry) -> Self {
-        Page { registry: registry.clone(), bulkheads: Vec::new(), partitions: Vec::new() }
+        Page {
+            registry: registry.clone(),
+            bulkheads: Vec::new(),
+            partitions: Vec::new(),
+            #[cfg(feature = "breaker")]
+            breakers: Vec::new(),
+        }
     }
 
     /// Shows a bulkhead that is not in the registry, too. One that is would be shown twice.
@@ -135,12 +148,50 @@ impl Page {
         self
     }
 
+    /// Shows the circuit breakers of a registry of guards and breakers: those that it has when the
+    /// page is asked for. Each has its state, since when it is in it and was not closed, the calls
+    /// of the window that has opened it, and the time until a probe. Guards by key have the
+    /// numbers of their circuits, and the ten worst keys if the program [shows
+    /// keys](bulklink_breaker::GuardsBuilder::show_keys). The bulkheads of the guards are shown if
+    /// they are in the page's own registry.
+    ///
+    /// Breakers are rows between the bulkheads, and in JSON a list of their own, `breakers`.
+    ///
+    /// ```
+    /// # use bulklink_tokio::{Bulkhead, Registry};
+    /// use bulklink_breaker::{BreakerRegistry, Guard};
+    /// use bulklink_tower::page::Page;
+    ///
+    /// let (limits, breakers) = (Registry::new(), BreakerRegistry::new());
+    /// let search = limits.create(Bulkhead::builder("search").parallelism(10))?;
+    /// breakers.add(&Guard::builder(&search).build()?)?;
+    /// let app: axum::Router = Page::new(&limits).breakers(&breakers).router();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "breaker")]
+    pub fn breakers(mut self, registry: &bulklink_breaker::BreakerRegistry) -> Self {
+        self.breakers.push(breaker::Source::Registry(registry.clone()));
+        self
+    }
+
+    /// Shows a circuit breaker that is in no registry.
+    #[cfg(feature = "breaker")]
+    pub fn breaker<K>(mut self, breaker: &bulklink_breaker::Breaker<K>) -> Self {
+        self.breakers.push(breaker::Source::One(breaker.classified(bulklink_breaker::ErrorsFail)));
+        self
+    }
+
     /// Makes the router, as [`router`] does.
     pub fn router<S>(self) -> Router<S>
     where
         S: Clone + Send + Sync + 'static,
     {
-        let earlier = Earlier { bulkheads: Recent::new(), partitions: Recent::new() };
+        let earlier = Earlier {
+            bulkheads: Recent::new(),
+            partitions: Recent::new(),
+            #[cfg(feature = "breaker")]
+            breakers: Recent::new(),
+        };
         let page = Arc::new((self, earlier, Origin::new()));
         Router::new().route(
             "/debug/bulkheads",
@@ -179,9 +230,22 @@ impl Page {
             worst.add(Row::of_partitions(partitions, &earlier.partitions, now));
             yield_now().await;
         }
+        #[cfg(feature = "breaker")]
+        self.read_breakers(&earlier.breakers, now, &mut worst).await;
         earlier.bulkheads.forget_before(now);
         earlier.partitions.forget_before(now);
         worst
+    }
+
+    #[cfg(feature = "breaker")]
+    async fn read_breakers(&self, earlier: &Recent<bulklink_breaker::BreakerTotals>, now: Instant, worst: &mut Worst) {
+        for source in &self.breakers {
+            for status in source.status() {
+                worst.add_breaker(breaker::BreakerRow::new(status, earlier, now));
+            }
+            yield_now().await;
+        }
+        earlier.forget_before(now);
     }
 }
 

@@ -1,6 +1,5 @@
 //! The figures of one bulkhead, or of partitions together.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use bulklink::{Handle, Limits, Restriction, Severity, Snapshot, Totals, partitio
 use tokio::time::Instant;
 
 use super::recent::Recent;
+use super::worst::Rank;
 
 /// How much of a label or a key is shown, in bytes. So a page is short, whatever they are.
 const LONGEST_NAME: usize = 120;
@@ -55,10 +55,12 @@ pub(super) struct Recently {
     pub(super) rejected_share: f64,
 }
 
-/// The earlier figures of all bulkheads and partitions.
+/// The earlier figures of all bulkheads, partitions and breakers.
 pub(super) struct Earlier {
     pub(super) bulkheads: Recent<Snapshot>,
     pub(super) partitions: Recent<partitions::Sums>,
+    #[cfg(feature = "breaker")]
+    pub(super) breakers: Recent<bulklink_breaker::BreakerTotals>,
 }
 
 pub(super) enum Kind {
@@ -171,15 +173,14 @@ impl Row {
         }
     }
 
-    /// Compares two rows by how bad they are. The worse one is less, and so comes first.
-    pub(super) fn cmp_worst_first(&self, other: &Row) -> Ordering {
-        let by_figures = other.severity.cmp(&self.severity);
-        let rejected = |row: &Row| row.recently.as_ref().map_or(0.0, |recently| recently.rejected_share);
-        let by_figures = by_figures.then_with(|| rejected(other).total_cmp(&rejected(self)));
-        let by_figures = by_figures.then_with(|| other.utilization.total_cmp(&self.utilization));
-        let waiting = |row: &Row| ratio(row.waiting as u64, row.limits.waiting_room as u64);
-        let by_figures = by_figures.then_with(|| waiting(other).total_cmp(&waiting(self)));
-        by_figures.then_with(|| self.label.cmp(&other.label))
+    pub(super) fn rank(&self) -> Rank {
+        Rank {
+            severity: self.severity,
+            rejected_share: self.recently.as_ref().map_or(0.0, |recently| recently.rejected_share),
+            utilization: self.utilization,
+            waiting_share: ratio(self.waiting as u64, self.limits.waiting_room as u64),
+            label: Arc::clone(&self.label),
+        }
     }
 }
 
@@ -193,9 +194,8 @@ pub(super) fn shortened(name: &str) -> (&str, bool) {
 }
 
 impl Recently {
-    #[expect(clippy::cast_precision_loss, reason = "it is shown")]
     pub(super) fn per_second(&self, calls: u64) -> f64 {
-        calls as f64 / self.time.as_secs_f64()
+        per_second(calls, self.time)
     }
 
     /// The time is zero if there are no earlier figures.
@@ -221,8 +221,13 @@ fn of_state(is_closed: bool, is_paused: bool) -> impl Iterator<Item = Finding> {
     states.map(|(_, severity, code, message)| Finding { severity, code, message: message.into() })
 }
 
-fn worst(findings: &[Finding]) -> Severity {
+pub(super) fn worst(findings: &[Finding]) -> Severity {
     findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Ok)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "it is shown")]
+pub(super) fn per_second(calls: u64, time: Duration) -> f64 {
+    calls as f64 / time.as_secs_f64()
 }
 
 /// Returns the share of rejected calls among those that were admitted, rejected or cancelled.
@@ -231,7 +236,7 @@ fn share(rejected: u64, totals: &Totals) -> f64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "it is shown")]
-fn ratio(part: u64, whole: u64) -> f64 {
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 

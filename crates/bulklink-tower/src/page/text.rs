@@ -1,6 +1,8 @@
 //! The page as text.
 
 use std::fmt::{self, Write};
+#[cfg(feature = "breaker")]
+use std::time::Duration;
 
 use bulklink::Restriction;
 use bulklink::partitions::{KeyLoad, WorstKeys};
@@ -8,8 +10,8 @@ use bulklink::plumbing::Rounded;
 
 use super::origin::Head;
 use super::recent::LONGEST;
-use super::row::{Kind, Recently, Row, shortened};
-use super::worst::Rows;
+use super::row::{Finding, Kind, Recently, Row, shortened};
+use super::worst::{Rows, Shown};
 
 pub(super) fn page(head: &Head<'_>, page: &Rows) -> String {
     let mut text = String::new();
@@ -23,14 +25,25 @@ fn write(head: &Head<'_>, page: &Rows, text: &mut String) -> fmt::Result {
         write!(text, " on {}", Short(host))?;
     }
     writeln!(text, ", page up for {}", Up(head.up.as_secs()))?;
-    let Rows { rows, left_out } = page;
-    writeln!(text, "bulkheads: {}, worst first", rows.len() + left_out)?;
-    if !rows.is_empty() && rows.iter().all(|row| row.recently.is_none()) {
+    let (rows, counts) = (&page.rows, page.counts);
+    write!(text, "bulkheads: {}", counts.bulkheads)?;
+    if counts.breakers > 0 {
+        write!(text, ", breakers: {}", counts.breakers)?;
+    }
+    writeln!(text, ", worst first")?;
+    if !rows.is_empty() && !rows.iter().any(Shown::is_recent) {
         let longest = LONGEST.as_secs();
         writeln!(text, "nothing is known of the last {longest} s: look again, for rates and what they say")?;
     }
-    rows.iter().try_for_each(|row| write_row(row, text))?;
-    if *left_out > 0 {
+    for row in rows {
+        match row {
+            Shown::Bulkhead(row) => write_row(row, text)?,
+            #[cfg(feature = "breaker")]
+            Shown::Breaker(row) => super::breaker::text::write_row(row, text)?,
+        }
+    }
+    let left_out = page.left_out();
+    if left_out > 0 {
         writeln!(text, "\n{left_out} more, none of them worse; ?limit= shows up to 1000")?;
     }
     Ok(())
@@ -118,10 +131,15 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
     if let Kind::Partitions { keys: Some(keys), .. } = &row.kind {
         write_keys(keys, text)?;
     }
-    for found in &row.findings {
+    write_findings(&row.findings, text)?;
+    text.write_char('\n')
+}
+
+pub(super) fn write_findings(findings: &[Finding], text: &mut String) -> fmt::Result {
+    for found in findings {
         write!(text, "\n  {:<10}  {}: {}", found.severity.as_str(), found.code, found.message)?;
     }
-    text.write_char('\n')
+    Ok(())
 }
 
 /// A line for each kind of load that any key has.
@@ -140,7 +158,7 @@ fn write_keys(keys: &WorstKeys, text: &mut String) -> fmt::Result {
 }
 
 /// Displays a label or a key, cut off if it is long.
-struct Short<'a>(&'a str);
+pub(super) struct Short<'a>(pub(super) &'a str);
 
 impl fmt::Display for Short<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -172,5 +190,18 @@ impl fmt::Display for Up {
             up @ ..86_400 => write!(f, "{} h {} min", up / 3_600, up / 60 % 60),
             up => write!(f, "{} d {} h", up / 86_400, up / 3_600 % 24),
         }
+    }
+}
+
+/// Displays an age: rounded below a minute, else in the two largest units.
+#[cfg(feature = "breaker")]
+pub(super) struct Age(pub(super) Duration);
+
+#[cfg(feature = "breaker")]
+impl fmt::Display for Age {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        let is_short = seconds < 60 && !self.0.is_zero();
+        if is_short { Rounded(self.0).fmt(f) } else { Up(seconds).fmt(f) }
     }
 }

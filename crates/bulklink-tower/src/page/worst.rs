@@ -2,47 +2,122 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
+use bulklink::Severity;
+
+#[cfg(feature = "breaker")]
+use super::breaker::BreakerRow;
 use super::row::Row;
+
+/// A row of any kind.
+pub(super) enum Shown {
+    Bulkhead(Box<Row>),
+    #[cfg(feature = "breaker")]
+    Breaker(Box<BreakerRow>),
+}
+
+/// How bad a row is.
+pub(super) struct Rank {
+    pub(super) severity: Severity,
+    /// Of the calls of the recent past.
+    pub(super) rejected_share: f64,
+    pub(super) utilization: f64,
+    /// Of the waiting room, how much is taken.
+    pub(super) waiting_share: f64,
+    pub(super) label: Arc<str>,
+}
 
 /// Keeps the worst rows that are added, and counts the others.
 pub(super) struct Worst {
     limit: usize,
-    left_out: usize,
+    counts: Counts,
     /// The least bad of those kept is the greatest.
     kept: BinaryHeap<Ranked>,
 }
 
-/// The rows of a page, the worst first.
-pub(super) struct Rows {
-    pub(super) rows: Vec<Row>,
-    pub(super) left_out: usize,
+/// How many rows there are of each kind, with those that are not kept.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) bulkheads: usize,
+    pub(super) breakers: usize,
 }
 
-struct Ranked(Row);
+/// The rows of a page, the worst first.
+pub(super) struct Rows {
+    pub(super) rows: Vec<Shown>,
+    pub(super) counts: Counts,
+}
+
+struct Ranked {
+    rank: Rank,
+    shown: Shown,
+}
 
 impl Worst {
     pub(super) fn new(limit: usize) -> Self {
-        Worst { limit, left_out: 0, kept: BinaryHeap::new() }
+        Worst { limit, counts: Counts::default(), kept: BinaryHeap::new() }
     }
 
     pub(super) fn add(&mut self, row: Row) {
-        self.kept.push(Ranked(row));
+        self.counts.bulkheads += 1;
+        self.keep(Ranked { rank: row.rank(), shown: Shown::Bulkhead(Box::new(row)) });
+    }
+
+    #[cfg(feature = "breaker")]
+    pub(super) fn add_breaker(&mut self, row: BreakerRow) {
+        self.counts.breakers += 1;
+        self.keep(Ranked { rank: row.rank(), shown: Shown::Breaker(Box::new(row)) });
+    }
+
+    fn keep(&mut self, row: Ranked) {
+        self.kept.push(row);
         if self.kept.len() > self.limit {
             self.kept.pop();
-            self.left_out += 1;
         }
     }
 
     pub(super) fn into_page(self) -> Rows {
-        let rows = self.kept.into_sorted_vec().into_iter().map(|Ranked(row)| row).collect();
-        Rows { rows, left_out: self.left_out }
+        let rows = self.kept.into_sorted_vec().into_iter().map(|row| row.shown).collect();
+        Rows { rows, counts: self.counts }
+    }
+}
+
+impl Rows {
+    pub(super) fn total(&self) -> usize {
+        self.counts.bulkheads + self.counts.breakers
+    }
+
+    pub(super) fn left_out(&self) -> usize {
+        self.total() - self.rows.len()
+    }
+}
+
+impl Shown {
+    /// Whether the page was asked for lately, so that it has rates.
+    pub(super) fn is_recent(&self) -> bool {
+        match self {
+            Shown::Bulkhead(row) => row.recently.is_some(),
+            #[cfg(feature = "breaker")]
+            Shown::Breaker(row) => row.recently.is_some(),
+        }
+    }
+}
+
+impl Rank {
+    /// The worse one is less, and so comes first.
+    fn cmp_worst_first(&self, other: &Rank) -> Ordering {
+        let by_figures = other.severity.cmp(&self.severity);
+        let by_figures = by_figures.then_with(|| other.rejected_share.total_cmp(&self.rejected_share));
+        let by_figures = by_figures.then_with(|| other.utilization.total_cmp(&self.utilization));
+        let by_figures = by_figures.then_with(|| other.waiting_share.total_cmp(&self.waiting_share));
+        by_figures.then_with(|| self.label.cmp(&other.label))
     }
 }
 
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.0.cmp_worst_first(&other.0)
+        self.rank.cmp_worst_first(&other.rank)
     }
 }
 
