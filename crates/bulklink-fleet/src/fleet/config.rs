@@ -1,18 +1,30 @@
 //! A share from a configuration.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink::InvalidArgument;
+use bulklink::config::{ConfigError, Problem};
+use bulklink::plumbing::config::Place;
 #[cfg(feature = "serde")]
 use bulklink::plumbing::config::duration;
 #[cfg(feature = "schema")]
 use bulklink::plumbing::config::{duration_schema, positive_duration_schema, unbroken};
 
-#[cfg(feature = "schema")]
 use super::join::MAX_NUMBER;
-use super::{Outage, ShareBuilder};
+use super::seat::Seat;
+use super::share::checked_limit;
+use super::{Fleet, Outage, ShareBuilder};
+use crate::Name;
+use crate::share::{Declaration, Terms, Tuning};
 
-/// The section of a share in a configuration, for
-/// [`ShareBuilder::configured`]. A field that is `None` has the default of the builder.
+/// The table of the sections, for the path of a value in an error.
+const TABLE: &str = "shares";
+
+/// The section of a share in a configuration, for [`ShareBuilder::configured`] and
+/// [`Fleet::apply`]. A field that is `None` has the default of the builder.
 ///
 /// With the feature `serde` it is read from TOML, JSON or anything else that serde reads, with
 /// durations as in [the sections of bulkheads](bulklink::config#durations); with the feature
@@ -92,14 +104,283 @@ impl<R> ShareBuilder<R> {
     /// }
     /// ```
     pub fn configured(mut self, section: &ShareConfig) -> Self {
-        let ShareConfig { limit, weight, config, lease, claim, on_outage, fetch } = *section;
-        self.limit = limit.or(self.limit);
-        self.weight = weight.unwrap_or(self.weight);
-        self.config = config.unwrap_or(self.config);
-        self.terms.lease = lease.unwrap_or(self.terms.lease);
-        self.terms.claim = claim.unwrap_or(self.terms.claim);
-        self.outage = on_outage.unwrap_or(self.outage);
-        self.fetch = fetch.unwrap_or(self.fetch);
+        self.base = self.base.or(Some(self.values));
+        self.values = self.values.with(section);
         self
+    }
+}
+
+/// The values of a share that a configuration has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Values {
+    pub(super) limit: Option<usize>,
+    pub(super) weight: u32,
+    pub(super) config: u64,
+    pub(super) terms: Terms,
+    pub(super) outage: Outage,
+    pub(super) fetch: Duration,
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        let (terms, outage, fetch) = (Terms::default(), Outage::default(), Duration::from_millis(10));
+        Self { limit: None, weight: 1, config: 1, terms, outage, fetch }
+    }
+}
+
+impl Values {
+    fn with(self, section: &ShareConfig) -> Self {
+        let ShareConfig { limit, weight, config, lease, claim, on_outage, fetch } = *section;
+        Self {
+            limit: limit.or(self.limit),
+            weight: weight.unwrap_or(self.weight),
+            config: config.unwrap_or(self.config),
+            terms: Terms {
+                lease: lease.unwrap_or(self.terms.lease),
+                claim: claim.unwrap_or(self.terms.claim),
+                ..self.terms
+            },
+            outage: on_outage.unwrap_or(self.outage),
+            fetch: fetch.unwrap_or(self.fetch),
+        }
+    }
+
+    /// Checks the values, and returns what the process declares by them.
+    pub(super) fn check(&self, tuning: &Tuning, can_wait: bool) -> Result<Declaration, InvalidArgument> {
+        let limit = checked_limit(self.limit)?;
+        self.terms.check(tuning)?;
+        if !can_wait && self.fetch.is_zero() {
+            let requirement = "must be more than zero without a waiting room: a call waits until a unit is granted";
+            return Err(InvalidArgument::new("fetch", "0 ms", requirement));
+        }
+        self.check_numbers()?;
+        Ok(Declaration { config: self.config, limit, terms: self.terms })
+    }
+
+    fn check_numbers(&self) -> Result<(), InvalidArgument> {
+        for (field, value) in [("weight", self.weight.into()), ("config", self.config)] {
+            if !(1..=MAX_NUMBER).contains(&value) {
+                let requirement = format!("must be between 1 and {MAX_NUMBER}");
+                return Err(InvalidArgument::new(field, value, requirement));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the fleet can have these values after those of before: one configuration has
+    /// the same in all processes, so others have another number.
+    fn check_after(&self, before: &Values) -> Result<(), InvalidArgument> {
+        if self.config < before.config {
+            let requirement = format!("must be at least {}, which the process has declared", before.config);
+            return Err(InvalidArgument::new("config", self.config, requirement));
+        }
+        if self.config > before.config {
+            return Ok(());
+        }
+        let whole = |limit: Option<usize>| limit.map_or_else(String::new, |limit| limit.to_string());
+        let time = |time: Duration| format!("{time:?}");
+        for (field, value, known) in [
+            ("limit", whole(self.limit), whole(before.limit)),
+            ("lease", time(self.terms.lease), time(before.terms.lease)),
+            ("claim", time(self.terms.claim), time(before.terms.claim)),
+        ] {
+            if value != known {
+                let requirement = format!("must stay {known} for config {}; a higher config changes it", self.config);
+                return Err(InvalidArgument::new(field, value, requirement));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The values of a share, where they come from, and what they have to fit to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Configured {
+    pub(super) values: Values,
+    /// What the program had set when it was configured, if it was.
+    pub(super) base: Option<Values>,
+    pub(super) tuning: Tuning,
+    /// Whether its bulkhead has a waiting room.
+    pub(super) can_wait: bool,
+}
+
+impl Configured {
+    /// Returns the values by a section, if they can be those of the share from now on.
+    pub(super) fn plan(&self, section: &ShareConfig) -> Result<(Values, Declaration), InvalidArgument> {
+        let values = self.base.unwrap_or(self.values).with(section);
+        let declaration = values.check(&self.tuning, self.can_wait)?;
+        values.check_after(&self.values)?;
+        Ok((values, declaration))
+    }
+}
+
+impl Seat {
+    /// Returns the values by a section of a configuration, if they can be those of the share.
+    fn plan(&self, section: &ShareConfig) -> Result<(Values, Declaration), InvalidArgument> {
+        self.lock().configured.plan(section)
+    }
+
+    /// Has these values from now on. Returns whether they are others.
+    fn reconfigure(&self, values: Values, declaration: Declaration) -> bool {
+        let is_changed = {
+            let mut state = self.lock();
+            state.configured.base = state.configured.base.or(Some(state.configured.values));
+            let is_changed = state.configured.values != values;
+            if is_changed {
+                state.declare(values, declaration);
+            }
+            is_changed
+        };
+        if is_changed {
+            self.signal.notify_of(self.number);
+        }
+        is_changed
+    }
+
+    /// Whether it has values from a configuration.
+    fn is_configured(&self) -> bool {
+        self.lock().configured.base.is_some()
+    }
+}
+
+impl<R> Fleet<R> {
+    /// Makes the shares of this process match these sections of a configuration, or changes
+    /// nothing. The label of a section is that of the bulkhead.
+    ///
+    /// The process declares limit, lease and claim with its next statement: within a beat, or with
+    /// the next call of a share that is idle. They hold for the fleet, so they change with a higher
+    /// `config` alone: the first process that has it replaces the values for all, and the others
+    /// read the same file soon. Units above a lower limit stay in use until their operations end.
+    /// If another process has declared other values for this `config`, the share goes on with those
+    /// before, and its status [has the reason](super::ShareStatus::declined). Weight, `on_outage`
+    /// and `fetch` are the process' own, and change at once.
+    ///
+    /// What a section leaves out is as the program had set it before
+    /// [`configured`](ShareBuilder::configured).
+    ///
+    /// # Errors
+    ///
+    /// If a value is impossible, or cannot be that of the share from now on. The error has every
+    /// reason.
+    ///
+    /// ```
+    /// use bulklink_fleet::{Fleet, MemoryStore, ShareConfig};
+    /// use bulklink_tokio::{Bulkhead, Tokio};
+    /// use std::collections::BTreeMap;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let fleet = Fleet::builder(MemoryStore::new(Tokio), Tokio);
+    /// let fleet = fleet.namespace("prod").build()?;
+    /// // Such as a field `shares` of the program's own settings, read by serde.
+    /// let mut shares: BTreeMap<String, ShareConfig> = BTreeMap::new();
+    /// shares.entry("payments".into()).or_default().limit = Some(100);
+    ///
+    /// let payments = Bulkhead::builder("payments").parallelism(50).waiting_room(9);
+    /// let payments = payments.build()?;
+    /// fleet.share(&payments).configured(&shares["payments"]).connect().await?;
+    ///
+    /// let section = shares.entry("payments".into()).or_default();
+    /// section.limit = Some(120);
+    /// let refused = fleet.apply(&shares).unwrap_err().to_string();
+    /// let text = "shares.payments.limit must stay 100 for config 1; \
+    ///             a higher config changes it, got 120";
+    /// assert_eq!(refused, text);
+    ///
+    /// shares.entry("payments".into()).or_default().config = Some(2);
+    /// assert_eq!(fleet.apply(&shares)?.to_string(), "payments: changed");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn apply(&self, sections: &BTreeMap<String, ShareConfig>) -> Result<AppliedShares, ConfigError> {
+        let hub = &self.open.hub;
+        let _turn = hub.turn();
+        let (mut problems, mut applied) = (Vec::new(), AppliedShares::default());
+        let (mut planned, mut found) = (Vec::new(), BTreeMap::<Name, Place<'_>>::new());
+        for (label, section) in sections {
+            let place = Place::new(TABLE, label);
+            let name = match Name::labelled(&self.namespace, label) {
+                Ok(name) => name,
+                Err(invalid) => {
+                    problems.push(place.problem(format_args!("has no valid label: {invalid}")));
+                    continue;
+                }
+            };
+            if let Some(first) = found.insert(name.clone(), place) {
+                problems.push(place.problem(format_args!("must have another label, as {first} has this one")));
+                continue;
+            }
+            let checked = match hub.of_name(&name).filter(|seat| !seat.has_ended()) {
+                Some(seat) => seat.plan(section).map(|plan| planned.push((name, seat, plan))),
+                None => section.check().map(|()| applied.unshared.push(name.label().into())),
+            };
+            problems.extend(checked.err().map(|invalid| problem(place, &invalid)));
+        }
+        ConfigError::unless_none(problems)?;
+        for (name, seat, (values, declaration)) in planned {
+            if seat.reconfigure(values, declaration) {
+                applied.changed.push(name.label().into());
+            }
+        }
+        let seats = hub.all().into_iter().filter(|seat| seat.is_configured() && !seat.has_ended());
+        applied.kept =
+            seats.filter(|seat| !found.contains_key(&seat.name)).map(|seat| seat.name.label().into()).collect();
+        for labels in [&mut applied.changed, &mut applied.unshared, &mut applied.kept] {
+            labels.sort();
+        }
+        Ok(applied)
+    }
+}
+
+impl ShareConfig {
+    /// Checks a section that no share has: what it leaves out, only the program knows.
+    fn check(&self) -> Result<(), InvalidArgument> {
+        if self.limit.is_some() {
+            checked_limit(self.limit)?;
+        }
+        Values::default().with(self).check_numbers()
+    }
+}
+
+/// Returns the reason why a field of a section is refused.
+fn problem(place: Place<'_>, invalid: &InvalidArgument) -> Problem {
+    let text = invalid.to_string();
+    let rest = text.split_once(' ').map_or(&*text, |(_, rest)| rest);
+    place.field(invalid.field(), rest)
+}
+
+/// The changes by [`Fleet::apply`], to be logged: each list in the order of the labels. Its text
+/// has a line for each, and is empty if nothing has changed and nothing is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AppliedShares {
+    /// The shares with changed values.
+    pub changed: Vec<Arc<str>>,
+    /// The sections that no share of this process has: the program shares no bulkhead of this
+    /// label, or not yet.
+    pub unshared: Vec<Arc<str>>,
+    /// The shares from a configuration that have no section now: they keep their values.
+    pub kept: Vec<Arc<str>>,
+}
+
+impl AppliedShares {
+    /// Returns whether nothing has changed, and each share is as its section says.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        [&self.changed, &self.unshared, &self.kept].iter().all(|labels| labels.is_empty())
+    }
+}
+
+impl fmt::Display for AppliedShares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        let (unshared, kept) = ("has a section, and no share in this process", "without a section, and kept");
+        for (labels, change) in [(&self.changed, "changed"), (&self.unshared, unshared), (&self.kept, kept)] {
+            for label in labels {
+                write!(f, "{separator}{label}: {change}")?;
+                separator = "\n";
+            }
+        }
+        Ok(())
     }
 }

@@ -13,6 +13,8 @@ use crate::{Name, StoreError};
 #[derive(Default)]
 pub(super) struct Hub {
     seats: Mutex<Seats>,
+    /// Locked while a configuration is applied: one after the other.
+    turn: Mutex<()>,
     pub(super) signal: Arc<Signal>,
 }
 
@@ -50,6 +52,10 @@ impl Seats {
 impl Hub {
     fn seats(&self) -> MutexGuard<'_, Seats> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a share with the next number, unless there is one with this name, or the fleet is

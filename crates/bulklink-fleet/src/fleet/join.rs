@@ -9,12 +9,13 @@ use std::time::Duration;
 use bulklink::runtime::Runtime;
 use bulklink::{Handle, InvalidArgument};
 
+use super::config::{Configured, Values};
 use super::seat::Seat;
-use super::share::{FleetShare, checked_limit};
+use super::share::FleetShare;
 use super::state::Standing;
 use super::{Fleet, JoinError, Outage, ceiling};
 use crate::Name;
-use crate::share::{Declaration, Policy, Share, Terms, Tuning};
+use crate::share::{Policy, Share, Tuning};
 
 /// The largest number that all stores handle exactly, with room for sums.
 pub(super) const MAX_NUMBER: u64 = 1 << 40;
@@ -26,13 +27,10 @@ pub struct ShareBuilder<R> {
     fleet: Fleet<R>,
     bulkhead: Handle,
     name: Result<Name, InvalidArgument>,
-    pub(super) limit: Option<usize>,
-    pub(super) weight: u32,
-    pub(super) config: u64,
-    pub(super) terms: Terms,
+    pub(super) values: Values,
+    /// The values before those of a configuration, if it has some.
+    pub(super) base: Option<Values>,
     tuning: Tuning,
-    pub(super) outage: Outage,
-    pub(super) fetch: Duration,
     patience: Duration,
 }
 
@@ -71,13 +69,9 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
             fleet: self.clone(),
             bulkhead: bulkhead.clone(),
             name,
-            limit: None,
-            weight: 1,
-            config: 1,
-            terms: Terms::default(),
+            values: Values::default(),
+            base: None,
             tuning: Tuning::default(),
-            outage: Outage::default(),
-            fetch: Duration::from_millis(10),
             patience: Duration::from_secs(5),
         }
     }
@@ -86,14 +80,14 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
 impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     /// Sets the limit of the whole fleet, in units. Required.
     pub fn limit(mut self, units: usize) -> Self {
-        self.limit = Some(units);
+        self.values.limit = Some(units);
         self
     }
 
     /// Sets the part of this process among those that wait for units, relative to others: 1 by
     /// default.
     pub fn weight(mut self, weight: u32) -> Self {
-        self.weight = weight;
+        self.values.weight = weight;
         self
     }
 
@@ -103,28 +97,28 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     /// replaces them, and one with a lower number takes them as they are: so a rolling deployment
     /// changes them.
     pub fn config(mut self, number: u64) -> Self {
-        self.config = number;
+        self.values.config = number;
         self
     }
 
     /// Sets how long units can be used after the last word of the store: 10 s by default. A process
     /// that crashes holds its units for that long. Must be the same in all processes.
     pub fn lease(mut self, time: Duration) -> Self {
-        self.terms.lease = time;
+        self.values.terms.lease = time;
         self
     }
 
     /// Sets how long a process without units keeps its place: 3 s by default. Must be the same in
     /// all processes.
     pub fn claim(mut self, time: Duration) -> Self {
-        self.terms.claim = time;
+        self.values.terms.claim = time;
         self
     }
 
     /// Does without the quarantine after a loss of the store's data, in which nothing is granted.
     /// Then up to twice the limit can be in use for a lease. Must be the same in all processes.
     pub fn without_quarantine(mut self) -> Self {
-        self.terms.recovers = false;
+        self.values.terms.recovers = false;
         self
     }
 
@@ -144,7 +138,7 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     /// Sets what happens to calls when the store is out of reach and the lease has ended: they are
     /// rejected, or wait, by default.
     pub fn on_outage(mut self, outage: Outage) -> Self {
-        self.outage = outage;
+        self.values.outage = outage;
         self
     }
 
@@ -155,7 +149,7 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     ///
     /// While the store cannot be reached, and in a quarantine, there is nothing to wait for.
     pub fn fetch(mut self, wait: Duration) -> Self {
-        self.fetch = wait;
+        self.values.fetch = wait;
         self
     }
 
@@ -210,26 +204,16 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     /// Begins the share, under a ceiling of zero.
     pub(super) fn begin(self) -> Result<FleetShare<R>, JoinError> {
         let name = self.name.map_err(JoinError::Invalid)?;
-        let limit = checked_limit(self.limit).map_err(JoinError::Invalid)?;
-        self.terms.check(&self.tuning).map_err(JoinError::Invalid)?;
-        if self.bulkhead.limits().waiting_room == 0 && self.fetch.is_zero() {
-            let requirement = "must be more than zero without a waiting room: a call waits until a unit is granted";
-            return Err(JoinError::Invalid(InvalidArgument::new("fetch", "0 ms", requirement)));
-        }
-        for (field, value) in [("weight", self.weight.into()), ("config", self.config)] {
-            if !(1..=MAX_NUMBER).contains(&value) {
-                let requirement = format!("must be between 1 and {MAX_NUMBER}");
-                return Err(JoinError::Invalid(InvalidArgument::new(field, value, requirement)));
-            }
-        }
-        let declaration = Declaration { config: self.config, limit, terms: self.terms };
-        let machines = (Share::new(self.fleet.id, self.weight, declaration), Policy::new(self.tuning));
+        let can_wait = self.bulkhead.limits().waiting_room > 0;
+        let declaration = self.values.check(&self.tuning, can_wait).map_err(JoinError::Invalid)?;
+        let machines = (Share::new(self.fleet.id, self.values.weight, declaration), Policy::new(self.tuning));
+        let configured = Configured { values: self.values, base: self.base, tuning: self.tuning, can_wait };
         let hub = &self.fleet.open.hub;
         let signal = Arc::clone(&hub.signal);
         let seat = hub.add(&name, |number, seq, away| {
             let machines = (machines.0.after(seq), machines.1);
             let ceiling = self.bulkhead.ceiling(ceiling::UNAVAILABLE);
-            Seat::new(number, name.clone(), ceiling, (self.outage, self.fetch), machines, away, signal)
+            Seat::new(number, name.clone(), ceiling, configured, machines, away, signal)
         })?;
         Ok(FleetShare { seat, runtime: self.fleet.runtime })
     }
@@ -248,6 +232,9 @@ impl Drop for Joining {
 
 impl<R> fmt::Debug for ShareBuilder<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShareBuilder").field("name", &self.name).field("limit", &self.limit).finish_non_exhaustive()
+        f.debug_struct("ShareBuilder")
+            .field("name", &self.name)
+            .field("limit", &self.values.limit)
+            .finish_non_exhaustive()
     }
 }

@@ -24,7 +24,7 @@ use bulklink::InvalidArgument;
 use bulklink::runtime::{Runtime, Spawn};
 
 pub use self::build::{BuildError, RandomError};
-pub use self::config::ShareConfig;
+pub use self::config::{AppliedShares, ShareConfig};
 use self::driver::drive;
 pub use self::error::{JoinError, LeaseLost, ResizeError};
 use self::hub::Hub;

@@ -12,8 +12,9 @@ use bulklink::runtime::Instant;
 use bulklink::{Ceiling, Load};
 
 use super::ask::Ask;
+use super::config::Configured;
 use super::state::{Contact, Standing, State};
-use super::{FencingToken, JoinError, Outage, ResizeError, ShareStatus, ceiling};
+use super::{FencingToken, JoinError, ResizeError, ShareStatus, ceiling};
 use crate::share::{Decision, Demand, LimitRefusal, Notice, Policy, Refusal, Reply, Share, Statement};
 use crate::signal::Signal;
 use crate::{Link, Name, RunId, Server, StoreError, Token, Version};
@@ -23,12 +24,9 @@ pub(super) struct Seat {
     pub(super) number: u64,
     pub(super) name: Name,
     ceiling: Ceiling,
-    outage: Outage,
-    /// How long calls that may not wait wait for more units.
-    fetch: Duration,
     /// Woken by the bulkhead.
     waker: Waker,
-    signal: Arc<Signal>,
+    pub(super) signal: Arc<Signal>,
     state: Mutex<State>,
 }
 
@@ -71,7 +69,7 @@ impl Seat {
         number: u64,
         name: Name,
         ceiling: Ceiling,
-        (outage, fetch): (Outage, Duration),
+        configured: Configured,
         (share, policy): (Share, Policy),
         away: Option<StoreError>,
         signal: Arc<Signal>,
@@ -82,6 +80,8 @@ impl Seat {
         let state = Mutex::new(State {
             share,
             policy,
+            configured,
+            declined: None,
             seen: Load::default(),
             contact: if away.is_some() { Contact::None(None) } else { Contact::Resting },
             error: away.clone(),
@@ -96,17 +96,17 @@ impl Seat {
             wakers: vec![],
             asks: VecDeque::new(),
             causes: 0,
-            shown: (ceiling::UNAVAILABLE, u64::MAX),
+            shown: (ceiling::UNAVAILABLE, u64::MAX, Duration::ZERO),
             recovers: Instant::EPOCH,
             tokens: (Token::default(), 0),
         });
-        let seat = Arc::new(Self { number, name, ceiling, outage, fetch, waker, signal, state });
+        let seat = Arc::new(Self { number, name, ceiling, waker, signal, state });
         // Calls can fetch from the first one on, unless the store is known to be out of reach.
         seat.show(Instant::EPOCH);
         seat
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -161,7 +161,7 @@ impl Seat {
     /// Sets the ceiling: to the share, or by the policy for a store that is out of reach.
     fn allow(&self, now: Instant, units: u32) {
         self.show(now);
-        let allowed = if units == 0 { self.lock().without_store(now, self.outage) } else { Some(units) };
+        let allowed = if units == 0 { self.lock().without_store(now) } else { Some(units) };
         match allowed {
             Some(units) => self.ceiling.set(units as usize),
             None => self.ceiling.lift(),
@@ -171,15 +171,19 @@ impl Seat {
     /// Gives the ceiling the name of the state of the share. Calls that may not wait wait for more
     /// only while the store can grant it.
     fn show(&self, now: Instant) {
-        let (name, before, cause) = {
+        let (shown, before, cause) = {
             let mut state = self.lock();
-            let shown = (state.name(now), state.causes);
+            let name = state.name(now);
+            let shown = (name, state.causes, state.fetch(name));
             let before = mem::replace(&mut state.shown, shown);
-            (shown.0, before.0, (shown != before).then(|| state.cause(shown.0)))
+            let is_other = (shown.0, shown.1) != (before.0, before.1);
+            (shown, before, is_other.then(|| state.cause(name)))
         };
-        if name != before {
-            self.ceiling.rename(name);
-            self.ceiling.set_fetch(if name == ceiling::SHARE { self.fetch } else { Duration::ZERO });
+        if shown.0 != before.0 {
+            self.ceiling.rename(shown.0);
+        }
+        if (shown.0, shown.2) != (before.0, before.2) {
+            self.ceiling.set_fetch(shown.2);
         }
         if let Some(cause) = cause {
             self.ceiling.set_cause(cause);
@@ -274,12 +278,7 @@ impl Seat {
     /// The store has refused a statement.
     pub(super) fn refused(&self, refusal: Refusal) {
         self.change(|state| {
-            state.share.give_up();
-            state.policy.set_owed(true);
-            if refusal != Refusal::Stale {
-                state.standing = Standing::Refused(refusal);
-                state.causes += 1;
-            }
+            state.refuse(refusal);
             ((), true)
         });
     }
@@ -464,6 +463,7 @@ impl Seat {
                 Standing::Refused(refusal) => Some(refusal),
                 _ => None,
             },
+            declined: state.declined,
             lost: state.lost,
         }
     }

@@ -12,8 +12,9 @@ use bulklink::runtime::Instant;
 use bulklink::{EventFilter, EventKind, Load};
 
 use super::ask::Ask;
+use super::config::{Configured, Values};
 use super::{Outage, ceiling};
-use crate::share::{Connection, Decision, Demand, Policy, Refusal, Share, Statement, units};
+use crate::share::{Connection, Decision, Declaration, Demand, Policy, Refusal, Share, Statement, units};
 use crate::{RunId, Server, StoreError, Token};
 
 /// The time after which a share that needs more units is looked at again. Calls do not wake it
@@ -51,6 +52,9 @@ pub(super) enum Contact {
 pub(super) struct State {
     pub(super) share: Share,
     pub(super) policy: Policy,
+    pub(super) configured: Configured,
+    /// Why the fleet has refused the values of the latest configuration, if it has.
+    pub(super) declined: Option<Refusal>,
     /// The load when a statement was sent: the policy has not seen it.
     pub(super) seen: Load,
     pub(super) contact: Contact,
@@ -74,8 +78,8 @@ pub(super) struct State {
     pub(super) asks: VecDeque<Ask>,
     /// How often it has got another error or refusal.
     pub(super) causes: u64,
-    /// The name of the ceiling, and which cause it has.
-    pub(super) shown: (&'static str, u64),
+    /// The name of the ceiling, which cause it has, and how long calls wait for more units.
+    pub(super) shown: (&'static str, u64, Duration),
     /// The end of the quarantine, if there was one.
     pub(super) recovers: Instant,
     /// How many tokens were made for the latest growth of the share.
@@ -116,6 +120,33 @@ impl State {
             _ if matches!(self.contact, Contact::None(_)) || self.error.is_some() => ceiling::UNAVAILABLE,
             _ if now < self.recovers => ceiling::RECOVERING,
             _ => ceiling::SHARE,
+        }
+    }
+
+    /// Returns how long calls that may not wait wait for more units: only while the store can grant
+    /// some.
+    pub(super) fn fetch(&self, name: &'static str) -> Duration {
+        if name == ceiling::SHARE { self.configured.values.fetch } else { Duration::ZERO }
+    }
+
+    /// Declares other values from the next statement on.
+    pub(super) fn declare(&mut self, values: Values, declaration: Declaration) {
+        (self.configured.values, self.declined) = (values, None);
+        self.share.declare(values.weight, declaration);
+        self.policy.set_owed(true);
+    }
+
+    /// Takes the refusal of a statement.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.policy.set_owed(true);
+        if self.share.refuse(&refusal) {
+            let Declaration { config, limit, terms } = self.share.declaration();
+            let limit = usize::try_from(limit).ok();
+            self.configured.values = Values { config, limit, terms, ..self.configured.values };
+            self.declined = Some(refusal);
+        } else if refusal != Refusal::Stale {
+            self.standing = Standing::Refused(refusal);
+            self.causes += 1;
         }
     }
 
@@ -223,12 +254,12 @@ impl State {
 
     /// Returns the ceiling of a process that may use nothing, by the policy while the store
     /// is out of reach. `None` if there is no ceiling.
-    pub(super) fn without_store(&self, now: Instant, outage: Outage) -> Option<u32> {
+    pub(super) fn without_store(&self, now: Instant) -> Option<u32> {
         if self.share.usable(now) > 0 || self.outage_begins().is_none_or(|begin| begin > now) {
             return Some(0);
         }
         let ((limit, _), (_, weights)) = (self.share.limit(), self.share.fleet());
-        match outage {
+        match self.configured.values.outage {
             Outage::Reject => Some(0),
             Outage::Admit => None,
             Outage::Share => Some(self.share.part(limit, weights)),

@@ -34,6 +34,9 @@ pub struct ShareStatus {
     /// Why the store refuses the statements of this process, if it does: then the share ends with
     /// its lease.
     pub refusal: Option<Refusal>,
+    /// Why the fleet has refused the values of the latest [configuration](super::Fleet::apply), if
+    /// it has: then the share goes on with those before.
+    pub declined: Option<Refusal>,
     /// How often a lease has ended while units were in use.
     pub lost: u64,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bulklink::runtime::Instant;
 
 use super::statement::bounded;
-use super::{Declaration, Grant, Level, Notice, Reply, Statement};
+use super::{Conflict, Declaration, Grant, Level, Notice, Refusal, Reply, Statement};
 use crate::{Epoch, ProcessId, RunId, Token, Version};
 
 /// The units of one process for one name.
@@ -20,6 +20,9 @@ pub struct Share {
     process: ProcessId,
     weight: u32,
     declaration: Declaration,
+    /// Those of the latest statement, and those of the latest one with a reply that counts.
+    declared: Declaration,
+    agreed: Declaration,
     /// The latest statement. Also a lapse counts, so that it voids the statement before.
     seq: u64,
     /// When the latest statement was sent, and whether its reply is to come.
@@ -90,6 +93,8 @@ impl Share {
             process,
             weight,
             declaration,
+            declared: declaration,
+            agreed: declaration,
             seq: 0,
             sent: Instant::EPOCH,
             is_pending: false,
@@ -162,6 +167,7 @@ impl Share {
         self.void();
         let demand = Demand { keep: self.granted, ..demand };
         (self.sent, self.is_pending, self.stated) = (now, true, demand);
+        self.declared = self.declaration;
         let own = self.declaration.bounded().terms.longest();
         let known = own.max(self.longest);
         let is_known = now < self.heard.saturating_add(known);
@@ -189,6 +195,7 @@ impl Share {
         let counts = self.apply(now, &reply.grant);
         if counts {
             self.is_pending = false;
+            self.agreed = self.declared;
             if let Some(level) = self.told {
                 self.tighten(level);
             }
@@ -239,6 +246,31 @@ impl Share {
     /// the connection has ended. Units stay usable until their lease is over.
     pub fn give_up(&mut self) {
         self.is_pending = false;
+    }
+
+    /// Changes the weight and the settings, from the next statement on. What was granted stays
+    /// usable for the time of its grant.
+    pub fn declare(&mut self, weight: u32, declaration: Declaration) {
+        (self.weight, self.declaration) = (weight, declaration);
+    }
+
+    /// Returns the settings that the next statement declares.
+    pub fn declaration(&self) -> Declaration {
+        self.declaration
+    }
+
+    /// Takes the refusal of a statement: units stay usable until their lease is over. Returns
+    /// whether the settings were changed and the fleet has others of the same configuration: then
+    /// those before are declared again, which are of a lower one, so that the share goes on.
+    pub fn refuse(&mut self, refusal: &Refusal) -> bool {
+        self.give_up();
+        let is_of = |conflict: &Conflict| conflict.config == self.declaration.config;
+        let is_refused = matches!(refusal, Refusal::Conflict(conflict) if is_of(conflict));
+        let is_withdrawn = is_refused && self.agreed.config < self.declaration.config;
+        if is_withdrawn {
+            self.declaration = self.agreed;
+        }
+        is_withdrawn
     }
 
     /// Notes that processes wait, until a later grant has no level.

@@ -2,6 +2,7 @@
 
 mod causes;
 mod churn;
+mod configured;
 mod costs;
 mod fetching;
 mod found;

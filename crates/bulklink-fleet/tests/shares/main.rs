@@ -7,6 +7,7 @@
 mod faults;
 mod found;
 mod random;
+mod releases;
 mod rules;
 mod scripts;
 mod world;

@@ -70,11 +70,12 @@ fn rarity(input: Input) -> u32 {
     }
 }
 
-/// From now on, all messages arrive, and each process always wants two units: each is served. The
-/// server's clock goes back once.
+/// From now on, all declare the same, all messages arrive, and each process always wants two units:
+/// each is served. The server's clock goes back once.
 fn fair(random: &mut Rng, mut world: World) -> Result<(), String> {
     world.up.clear();
     world.down.clear();
+    world.agree();
     world.budget = Budget { bag: 64, ..Budget::SMALL };
     if random.bool() {
         world.apply(Input::StepBack(30_000))?;
@@ -127,6 +128,7 @@ fn turn(random: &mut Rng, world: &World, loss: u32) -> Vec<Input> {
         (30, Input::Replicate),
         (60, Input::Crash(place)),
         (60, Input::Upgrade(place)),
+        (60, Input::Change(place, random.bool())),
         (60, Input::SetLimit(random.u32(1..=4))),
         (90, Input::StepBack(3)),
         (30, Input::Cut(place)),
@@ -148,7 +150,7 @@ fn possible(random: &mut Rng, world: &World, input: Input) -> Option<Input> {
         Input::Deliver(..) => (!world.down.is_empty()).then(|| Input::Deliver(random.usize(..world.down.len()), again)),
         Input::Start(place) => (world.members[place].running < world.usable(place)).then_some(input),
         Input::End(place) => (world.members[place].running > 0).then_some(input),
-        Input::Upgrade(_) => (world.budget.upgrades > 0).then_some(input),
+        Input::Upgrade(_) | Input::Change(..) => (world.budget.upgrades > 0).then_some(input),
         Input::Promote => world.has_replica().then_some(input),
         input => Some(input),
     }

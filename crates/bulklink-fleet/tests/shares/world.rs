@@ -4,13 +4,12 @@
 use std::time::Duration;
 
 use bulklink::runtime::Instant;
-use bulklink_fleet::share::{
-    Allocator, Connection, Declaration, Demand, Grant, Notice, Refusal, Reply, Share, Statement, Status, Terms,
-};
+use bulklink_fleet::share::{Allocator, Connection, Demand, Grant, Notice, Refusal, Reply, Share, Statement, Status};
 use bulklink_fleet::{ProcessId, RunId, ServerTime};
 use bulklink_model::merged;
 
 use crate::faults::Fault;
+use crate::releases::lease_and_claim;
 use crate::rules;
 
 /// The server's clock is this much ahead, in milliseconds.
@@ -34,6 +33,9 @@ pub(crate) enum Input {
     Crash(usize),
     /// The same, with the next declaration.
     Upgrade(usize),
+    /// A process has the next declaration from now on; if the flag is set, one that another process
+    /// may contradict.
+    Change(usize, bool),
     /// Milliseconds pass.
     Tick(u64),
     /// The server's clock goes back by milliseconds.
@@ -105,8 +107,8 @@ pub(crate) struct World {
     pub(crate) down: Vec<Message>,
     pub(crate) budget: Budget,
     pub(crate) fault: Fault,
-    recovers: bool,
-    limit: u32,
+    pub(crate) recovers: bool,
+    pub(crate) limit: u32,
     pub(crate) judge: rules::Judge,
 }
 
@@ -161,14 +163,6 @@ impl World {
             self.members[place] = self.join(self.members[place].weight, 0);
         }
         self
-    }
-
-    /// Returns the settings of a release: the later ones have a shorter and a longer lease.
-    fn declaration(&self, release: usize) -> Declaration {
-        let [lease, claim] = lease_and_claim(release);
-        let terms = Terms { lease, claim, calm: Duration::from_millis(2), recovers: self.recovers };
-        let limit = self.limit + u32::from(release % 3 == 2);
-        Declaration { config: 1 + release as u64, limit, terms }
     }
 
     fn join(&mut self, weight: u32, release: usize) -> Member {
@@ -259,6 +253,7 @@ impl World {
                 let Member { weight, release, .. } = self.members[place];
                 self.members[place] = self.join(weight, release + 1);
             }
+            Input::Change(place, contradicts) => self.change_release(place, contradicts),
             Input::Tick(time) => self.now += time,
             Input::StepBack(time) => {
                 self.budget.steps_back -= 1;
@@ -386,7 +381,7 @@ impl World {
         self.fault.message(member, now, &mut message);
         match message {
             Message::Reply(reply) => _ = member.share.take(time, &reply),
-            Message::Refusal(..) => member.share.give_up(),
+            Message::Refusal(_, refusal) => _ = member.share.refuse(&refusal),
             Message::Notice(_, notice) => _ = member.share.take_notice(time, &notice),
         }
         member.deadline = member.share.deadline().unwrap_or(member.deadline);
@@ -408,10 +403,6 @@ impl World {
         }
         Ok(())
     }
-}
-
-fn lease_and_claim(release: usize) -> [Duration; 2] {
-    [[6, 2], [3, 2], [8, 3]][release % 3].map(Duration::from_millis)
 }
 
 fn push(notices: &mut Vec<Notice>, notice: Notice) -> bool {
@@ -461,7 +452,7 @@ impl merged::World for World {
                 all.push(Input::Crash(place));
             }
             if self.budget.upgrades > 0 {
-                all.push(Input::Upgrade(place));
+                all.extend([Input::Upgrade(place), Input::Change(place, false), Input::Change(place, true)]);
             }
             let is_on_its_way = |statement: &Statement| statement.process == member.id;
             if self.up.iter().any(is_on_its_way) || self.down.iter().any(|message| message.process() == member.id) {
