@@ -213,7 +213,7 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         let seat = hub.add(&name, |number, seq, away| {
             let machines = (machines.0.after(seq), machines.1);
             let ceiling = self.bulkhead.ceiling(ceiling::UNAVAILABLE);
-            Seat::new(number, name.clone(), ceiling, configured, machines, away, signal)
+            Seat::new(number, name.clone(), ceiling, &configured, machines, away, signal)
         })?;
         Ok(FleetShare { seat, runtime: self.fleet.runtime })
     }

@@ -69,7 +69,7 @@ impl Seat {
         number: u64,
         name: Name,
         ceiling: Ceiling,
-        configured: Configured,
+        configured: &Configured,
         (share, policy): (Share, Policy),
         away: Option<StoreError>,
         signal: Arc<Signal>,
@@ -80,7 +80,7 @@ impl Seat {
         let state = Mutex::new(State {
             share,
             policy,
-            configured,
+            configured: *configured,
             declined: None,
             seen: Load::default(),
             contact: if away.is_some() { Contact::None(None) } else { Contact::Resting },

@@ -142,7 +142,7 @@ impl State {
         if self.share.refuse(&refusal) {
             let Declaration { config, limit, terms } = self.share.declaration();
             let limit = usize::try_from(limit).ok();
-            self.configured.values = Values { config, limit, terms, ..self.configured.values };
+            self.configured.values = Values { limit, config, terms, ..self.configured.values };
             self.declined = Some(refusal);
         } else if refusal != Refusal::Stale {
             self.standing = Standing::Refused(refusal);
