@@ -28,6 +28,9 @@ pub trait Policy: Clone + Send + Sync + 'static {
     /// Returns the name.
     fn label(&self) -> &str;
 
+    /// Returns how long an operation may run, if there is a limit.
+    fn run_limit(&self) -> Option<Duration>;
+
     /// Polls the operation of a call until it ends, or the run limit has passed.
     fn run<F: Future + Send>(
         &self,
@@ -89,6 +92,11 @@ impl Unfinished {
             None => {}
         }
     }
+
+    /// The answer has failed, which says nothing of the dependency: as a call that is dropped.
+    pub fn cancel(mut self) {
+        drop(self.0.take());
+    }
 }
 
 impl Drop for Unfinished {
@@ -127,6 +135,10 @@ where
         self.bulkhead().label()
     }
 
+    fn run_limit(&self) -> Option<Duration> {
+        self.run_limit()
+    }
+
     async fn run<F: Future + Send>(
         &self,
         call: &mut Call<'static>,
@@ -163,6 +175,10 @@ impl<K: Clone + Send + Sync + 'static> Policy for Breaker<K> {
 
     fn label(&self) -> &str {
         self.label()
+    }
+
+    fn run_limit(&self) -> Option<Duration> {
+        None
     }
 
     async fn run<F: Future + Send>(
@@ -258,6 +274,10 @@ where
 
     fn label(&self) -> &str {
         &self.label
+    }
+
+    fn run_limit(&self) -> Option<Duration> {
+        self.terms.run_limit
     }
 
     async fn run<F: Future + Send>(

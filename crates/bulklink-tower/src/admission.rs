@@ -11,7 +11,7 @@ use bulklink::partitions::Lookup;
 use bulklink::runtime::{Clock, Instant, Runtime};
 use bulklink::{Bulkhead, OwnedSlot, OwnedSlotFuture, Partitions, Request, plumbing};
 
-use crate::deadline::{Deadline, RequestClock};
+use crate::deadline::{Deadline, Origin, RequestClock};
 
 /// A layer's knowledge of the requests `Q` that it admits. The bulkheads and closures are shared by
 /// all clones.
@@ -43,7 +43,7 @@ pub struct Extension<Q> {
 }
 
 /// It may leave a note in the request, for the layers inside.
-type TimeOf<Q> = dyn Fn(&mut Q) -> Option<Duration> + Send + Sync;
+type TimeOf<Q> = dyn Fn(&mut Q) -> Option<(Duration, Origin)> + Send + Sync;
 
 /// A bulkhead, or the partitions with the key of a request. As a trait object, the types of keys
 /// and closures do not show in those of layers and services.
@@ -168,7 +168,7 @@ impl<Q, R: Runtime> Admission<Q, R> {
         self.rules.push(Arc::new(rule));
     }
 
-    pub(crate) fn set_deadline(&mut self, time: impl Fn(&mut Q) -> Option<Duration> + Send + Sync + 'static) {
+    pub(crate) fn set_deadline(&mut self, time: impl Fn(&mut Q) -> Option<(Duration, Origin)> + Send + Sync + 'static) {
         self.deadline_after = Some(Arc::new(time));
     }
 
@@ -220,7 +220,8 @@ impl<Q, R: Runtime> Admission<Q, R> {
 
     #[inline(never)]
     fn admit_by_deadline(&self, request: &mut Q, outer: Option<&Deadline>) -> Ask<R> {
-        let own = self.deadline_after.as_ref().and_then(|time| time(request)).map(|time| self.clock.after(time));
+        let own = self.deadline_after.as_ref().and_then(|time| time(request));
+        let own = own.map(|(time, origin)| self.clock.after(time, origin));
         let deadline = self.clock.earlier(own, outer);
         let call = match &deadline {
             Some(deadline) => Request::new().deadline_after(deadline.left()),

@@ -50,6 +50,18 @@ use bulklink::runtime::{Instant, Runtime};
 pub struct Deadline {
     at: Instant,
     clock: RequestClock,
+    origin: Origin,
+}
+
+/// The author of a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The caller of this service.
+    Caller,
+    /// This service, by a default or a ceiling.
+    Service,
+    /// Either of them: it is the timeout of a client's request.
+    Client,
 }
 
 /// The clock of a layer, for the deadlines of its requests. Only this crate has one.
@@ -69,14 +81,14 @@ impl RequestClock {
     }
 
     /// Returns the deadline after this time.
-    pub(crate) fn after(&self, time: Duration) -> Deadline {
-        Deadline { at: (self.0)().saturating_add(time), clock: self.clone() }
+    pub(crate) fn after(&self, time: Duration, origin: Origin) -> Deadline {
+        Deadline { at: (self.0)().saturating_add(time), clock: self.clone(), origin }
     }
 
     /// Returns the earlier deadline of two, on this clock: the other may be on another one, even if
     /// its runtime is of the same type.
     pub(crate) fn earlier(&self, own: Option<Deadline>, outer: Option<&Deadline>) -> Option<Deadline> {
-        let outer = outer.map(|outer| self.after(outer.left()));
+        let outer = outer.map(|outer| self.after(outer.left(), outer.origin));
         match (own, outer) {
             (Some(own), Some(outer)) => Some(if outer.at < own.at { outer } else { own }),
             (own, outer) => own.or(outer),
@@ -105,6 +117,35 @@ impl Deadline {
     /// Returns the deadline on the clock of its layer.
     pub(crate) fn instant(&self) -> Instant {
         self.at
+    }
+
+    /// Returns the deadline of a call that begins now, if that gives it less time than its service
+    /// does, which is the run limit of its guard. A layer takes `margin` off.
+    #[cfg(feature = "breaker")]
+    pub(crate) fn shorter_than(&self, run_limit: Option<Duration>, margin: Duration) -> Option<ShortDeadline> {
+        let is_short = match (self.origin, run_limit) {
+            (Origin::Service, _) | (Origin::Client, None) => false,
+            (Origin::Caller, None) => true,
+            // The way to the guard has taken a little of a deadline that is as long.
+            (_, Some(limit)) => self.left().saturating_sub(margin) < limit - limit / 8,
+        };
+        is_short.then(|| ShortDeadline { deadline: self.clone(), margin })
+    }
+}
+
+/// A deadline from which on a failure is no sign of the dependency: it had less time than it may
+/// take.
+#[cfg(feature = "breaker")]
+#[derive(Debug)]
+pub struct ShortDeadline {
+    deadline: Deadline,
+    margin: Duration,
+}
+
+#[cfg(feature = "breaker")]
+impl ShortDeadline {
+    pub(crate) fn has_passed(&self) -> bool {
+        self.deadline.left() <= self.margin
     }
 }
 
@@ -160,13 +201,13 @@ mod tests {
     fn the_point_in_time_is_as_far_away_as_the_time_that_is_left() {
         let mut executor = Executor::new(FakeClock::new());
         let clock = RequestClock::new(&executor.runtime());
-        let deadline = clock.after(Duration::from_secs(100));
+        let deadline = clock.after(Duration::from_secs(100), Origin::Caller);
         executor.advance(Duration::from_secs(40));
         let (least, at, most) = (time::Instant::now(), deadline.at(), time::Instant::now());
         assert_eq!(deadline.left(), Duration::from_secs(60));
         assert!(at >= least + Duration::from_secs(60) && at <= most + Duration::from_secs(60));
         executor.advance(Duration::from_secs(100));
         assert_eq!(deadline.left(), Duration::ZERO);
-        assert!(clock.after(Duration::MAX).at() > time::Instant::now());
+        assert!(clock.after(Duration::MAX, Origin::Caller).at() > time::Instant::now());
     }
 }

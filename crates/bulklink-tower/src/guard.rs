@@ -16,7 +16,7 @@ use bulklink_breaker::{Breaker, Classify, ErrorsFail, GuardError, Guards, OpenCi
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::deadline::{Deadline, RequestClock};
+use crate::deadline::{Deadline, RequestClock, ShortDeadline};
 use crate::outcome::Outcome as Answers;
 use crate::rejection::find;
 use crate::{BoxError, Errors};
@@ -78,6 +78,11 @@ use crate::{BoxError, Errors};
 /// layer outside has left, or a request of reqwest with a timeout, waits for its slot no longer
 /// than that allows. It is not cancelled then, unless the layer outside does it. The time of the
 /// wait is no part of the timeout that is left.
+///
+/// A failure when the deadline has passed counts as a call that is dropped, unless the deadline
+/// left as long as the run limit (7/8 of it at least), or is the service's own: the default or the
+/// ceiling of a [`TimeoutHeader`](crate::http::TimeoutHeader). Without a run limit, the timeout of
+/// a request of reqwest is the service's own, too.
 ///
 /// # When the call ends
 ///
@@ -240,10 +245,33 @@ pub trait Guarding<Q, A, E>: Answers<Q, A, E> {
     ) -> Result<Self::Response, Self::Error>;
 
     /// Makes the response of a request that has succeeded so far.
-    fn succeeded(response: A, held: Option<Self::Held>, call: Unfinished) -> Self::Response;
+    fn succeeded(response: A, held: Option<Self::Held>, call: Ongoing) -> Self::Response;
+
+    /// Returns how long before the deadline the service is told to end.
+    fn margin(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Returns whether the result is that of a layer inside, which has not called the service.
     fn is_refusal(result: Result<&A, &Self::Error>) -> bool;
+}
+
+/// A call whose answer is on its way.
+#[derive(Debug)]
+pub struct Ongoing {
+    call: Unfinished,
+    deadline: Option<ShortDeadline>,
+}
+
+impl Ongoing {
+    /// The answer has ended, or has failed.
+    pub(crate) fn end(self, has_failed: bool) {
+        if has_failed && self.deadline.is_some_and(|deadline| deadline.has_passed()) {
+            self.call.cancel();
+        } else {
+            self.call.end(has_failed);
+        }
+    }
 }
 
 pub(crate) fn is_refusal(error: &BoxError) -> bool {
@@ -260,7 +288,7 @@ impl<Q, A, E: Into<BoxError>> Guarding<Q, A, E> for Errors {
         Err(error.into_boxed())
     }
 
-    fn succeeded(response: A, held: Option<Self::Held>, call: Unfinished) -> A {
+    fn succeeded(response: A, held: Option<Self::Held>, call: Ongoing) -> A {
         call.end(false);
         drop(held);
         response
@@ -300,6 +328,7 @@ where
             let held = slot.map(|slot| outcome.admitted(&mut request, slot));
             // Declared after what holds the slot, and so dropped before it.
             let mut call = call;
+            let short = deadline.as_ref().and_then(|it| it.shorter_than(guard.run_limit(), outcome.margin()));
             let result = {
                 let outcome = &outcome;
                 let operation = pin!(async move {
@@ -323,9 +352,17 @@ where
             let result = result.map_err(O::failed);
             let verdict = if O::is_refusal(result.as_ref()) { Outcome::Ignore } else { verdict };
             match result {
-                Ok(response) if verdict == Outcome::Success => Ok(O::succeeded(response, held, Unfinished::new(call))),
+                Ok(response) if verdict == Outcome::Success => {
+                    let call = Ongoing { call: Unfinished::new(call), deadline: short };
+                    Ok(O::succeeded(response, held, call))
+                }
                 result => {
-                    call.settle(verdict);
+                    if verdict == Outcome::Failure && short.is_some_and(|deadline| deadline.has_passed()) {
+                        // As one that is dropped at its deadline.
+                        drop(call);
+                    } else {
+                        call.settle(verdict);
+                    }
                     result.map(|response| O::answered(response, held))
                 }
             }

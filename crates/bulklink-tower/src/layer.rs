@@ -13,6 +13,7 @@ use tower_service::Service;
 use crate::admission::Admission;
 #[cfg(feature = "http")]
 use crate::admission::Extension;
+use crate::deadline::Origin;
 use crate::future::Config;
 use crate::outcome::Outcome;
 use crate::{BulkheadService, Errors};
@@ -115,11 +116,14 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     /// at the outermost layer that reads one. This replaces an earlier `deadline_after`.
     #[must_use]
     pub fn deadline_after(self, time: impl Fn(&Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
-        self.with_deadline(move |request| time(request))
+        self.with_deadline(move |request| Some((time(request)?, Origin::Caller)))
     }
 
     /// As [`deadline_after`](BulkheadLayer::deadline_after), with a note in the request.
-    pub(crate) fn with_deadline(mut self, time: impl Fn(&mut Q) -> Option<Duration> + Send + Sync + 'static) -> Self {
+    pub(crate) fn with_deadline(
+        mut self,
+        time: impl Fn(&mut Q) -> Option<(Duration, Origin)> + Send + Sync + 'static,
+    ) -> Self {
         self.admission.set_deadline(time);
         self
     }

@@ -5,18 +5,18 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bulklink_breaker::GuardError;
-use bulklink_breaker::plumbing::{Policy, Unfinished};
+use bulklink_breaker::plumbing::Policy;
 use http::Response;
 
 use super::hold::{Held, HoldSlot, ShareSlot};
 use super::templates::{Protocol, REJECTED, after, is_of_this_process};
 use super::{Body, HoldBody, Respond, Responses, TimeoutHeader};
-use crate::guard::{Guarding, is_refusal};
+use crate::guard::{Guarding, Ongoing, is_refusal};
 use crate::outcome::Outcome;
 use crate::{BoxError, GuardLayer};
 
 /// Adds the call to the slot that the body holds.
-fn with_call(held: Option<Held>, call: Unfinished) -> Held {
+fn with_call(held: Option<Held>, call: Ongoing) -> Held {
     Held { call: Some(Box::new(call)), slot: held.and_then(|held| held.slot) }
 }
 
@@ -30,8 +30,12 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Guarding<Q, A, E> for HoldBod
         Err(error.into_boxed())
     }
 
-    fn succeeded(response: A, held: Option<Held>, call: Unfinished) -> A::Holding {
+    fn succeeded(response: A, held: Option<Held>, call: Ongoing) -> A::Holding {
         response.hold_upgrade(Some(with_call(held, call)))
+    }
+
+    fn margin(&self) -> Duration {
+        self.margin()
     }
 
     fn is_refusal(result: Result<&A, &BoxError>) -> bool {
@@ -55,7 +59,7 @@ impl<T, B: http_body::Body, E: 'static> Guarding<http::Request<T>, Response<B>, 
         })
     }
 
-    fn succeeded(response: Response<B>, held: Option<Held>, call: Unfinished) -> Response<Body<B>> {
+    fn succeeded(response: Response<B>, held: Option<Held>, call: Ongoing) -> Response<Body<B>> {
         <Respond as Outcome<http::Request<T>, Response<B>, E>>::answered(response, Some(with_call(held, call)))
     }
 

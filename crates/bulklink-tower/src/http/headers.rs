@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request};
 
 use crate::BulkheadLayer;
 use crate::admission::Extension;
+use crate::deadline::Origin;
 
 /// The longest time that a request can ask for by default: as long as clients of language models
 /// wait for an answer unless they are configured otherwise.
@@ -171,7 +172,8 @@ impl TimeoutHeader {
         self
     }
 
-    /// Returns how long the request may take, and counts an invalid value, once in all its layers.
+    /// Returns how long the request may take, and if its caller says so. Counts an invalid value,
+    /// once in all its layers.
     ///
     /// Only layers read it, when the request comes: later, some of that time has been spent.
     ///
@@ -179,19 +181,21 @@ impl TimeoutHeader {
     /// use bulklink_tower::http::TimeoutHeader;
     /// let _ = TimeoutHeader::grpc().read(&mut http::Request::new(()));
     /// ```
-    fn read<B>(&self, request: &mut Request<B>) -> Option<Duration> {
+    fn read<B>(&self, request: &mut Request<B>) -> Option<(Duration, Origin)> {
+        let default = self.default.map(|time| (time, Origin::Service));
         let Some(value) = only_value(request.headers(), &self.name) else {
-            return self.default;
+            return default;
         };
         if let Some(time) = self.format.parse(value) {
-            return Some(time.min(self.longest));
+            let origin = if time > self.longest { Origin::Service } else { Origin::Caller };
+            return Some((time.min(self.longest), origin));
         }
         let Invalid(found) = request.extensions_mut().get_or_insert_default();
         if !found.contains(&self.name) {
             found.push(self.name.clone());
             self.invalid.fetch_add(1, Ordering::Relaxed);
         }
-        self.default
+        default
     }
 
     /// Writes how long a request may take into its headers, in place of what is there: rounded down

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bulklink::{OwnedSlot, Rejection};
-#[cfg(feature = "breaker")]
-use bulklink_breaker::plumbing::Unfinished;
 use http::{HeaderMap, Method, StatusCode, Version, header};
 
 use super::{Body, TimeoutHeader};
 use crate::admission::Extension;
 use crate::deadline::{Deadline, RequestClock};
+#[cfg(feature = "breaker")]
+use crate::guard::Ongoing;
 use crate::outcome::Outcome;
 use crate::{BoxError, DeadlinePassed};
 
@@ -31,6 +31,14 @@ impl HoldBody {
     /// Writes the time that is left to each request into a header, less this margin.
     pub(super) fn forwarding(header: &TimeoutHeader, margin: Duration) -> Self {
         HoldBody { forward: Some(Arc::new(Forward { header: header.clone(), margin })) }
+    }
+
+    /// Returns how long before its deadline a request that is forwarded has to end.
+    #[cfg(feature = "breaker")]
+    pub(super) fn margin(&self) -> Duration {
+        /// The header is rounded down.
+        const ROUNDED: Duration = Duration::from_millis(1);
+        self.forward.as_deref().map_or(Duration::ZERO, |forward| forward.margin.saturating_add(ROUNDED))
     }
 }
 
@@ -94,14 +102,14 @@ struct Own {
 pub struct Held {
     // The call first, because it ends before its slot is free. Boxed, so that a body without one
     // is small.
-    pub(super) call: Option<Box<Unfinished>>,
+    pub(super) call: Option<Box<Ongoing>>,
     pub(super) slot: Option<SlotOf>,
 }
 
 /// Without guards there is no such call.
 #[cfg(not(feature = "breaker"))]
 #[derive(Debug)]
-pub enum Unfinished {}
+pub enum Ongoing {}
 
 /// The holder of a slot until the response has ended.
 #[derive(Debug)]

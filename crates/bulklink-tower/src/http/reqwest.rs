@@ -6,7 +6,7 @@ use reqwest::ResponseBuilderExt;
 
 use super::hold::{Held, HoldSlot, ShareSlot, SlotOf};
 use super::{Body, HeldSlot};
-use crate::deadline::{Deadline, RequestClock};
+use crate::deadline::{Deadline, Origin, RequestClock};
 
 /// Returns the host of a request, with its port if that is not the usual one: a key for a bulkhead
 /// for each upstream. A name and a password in the URL are not part of it.
@@ -31,7 +31,7 @@ impl ShareSlot for reqwest::Request {
     }
 
     fn deadline(&self, clock: &RequestClock) -> Option<Deadline> {
-        self.timeout().map(|time| clock.after(*time))
+        self.timeout().map(|time| clock.after(*time, Origin::Client))
     }
 
     /// The rest of its timeout, without its wait for a slot.

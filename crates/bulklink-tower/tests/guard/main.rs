@@ -4,6 +4,7 @@
 mod bodies;
 mod breakers;
 mod guide;
+mod deadlines;
 mod keyed;
 mod nesting;
 mod responses;

@@ -18,7 +18,7 @@ impl TimeoutHeader {
     fn read_in(&self, headers: &HeaderMap) -> Option<Duration> {
         let mut request = Request::new(());
         *request.headers_mut() = headers.clone();
-        self.read(&mut request)
+        self.read(&mut request).map(|(time, _)| time)
     }
 }
 
@@ -70,6 +70,21 @@ fn a_request_cannot_ask_for_more_time_than_the_longest() {
     assert_eq!(timeout.read_in(&with("grpc-timeout", &[b"4S"])), Some(Duration::from_secs(4)));
     assert_eq!(timeout.read_in(&HeaderMap::new()), Some(DEFAULT));
     assert_eq!(timeout.invalid(), 0);
+}
+
+#[test]
+fn a_time_that_is_not_the_callers_choice_is_that_of_the_service() {
+    let timeout = TimeoutHeader::millis("x-time").unwrap().at_most(Duration::from_secs(5)).or(DEFAULT);
+    for (value, origin) in [
+        (Some("5000"), Origin::Caller),
+        (Some("5001"), Origin::Service),
+        (Some("soon"), Origin::Service),
+        (None, Origin::Service),
+    ] {
+        let mut request = Request::new(());
+        request.headers_mut().extend(value.map(|value| (HeaderName::from_static("x-time"), value.parse().unwrap())));
+        assert_eq!(timeout.read(&mut request).expect("it has a default").1, origin, "{value:?}");
+    }
 }
 
 #[test]
