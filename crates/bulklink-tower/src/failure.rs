@@ -11,8 +11,8 @@ use bulklink::runtime::SpawnError;
 use serde_json::json;
 
 use crate::BoxError;
-use crate::http::Responses;
-use crate::rejection::find;
+use crate::http::{Responses, UpstreamTimedOut};
+use crate::rejection::is_timeout;
 
 /// The error of a handler of axum, which `?` makes of any other: each that this workspace makes is
 /// the response that a layer would make of it.
@@ -28,6 +28,9 @@ use crate::rejection::find;
 /// The body is a problem (RFC 9457), without the text of the error, which is the service's own
 /// affair: it is among the extensions of the response as a `Failure`, for a layer outside that
 /// logs it.
+///
+/// A timeout of reqwest that ends a request at its own deadline is answered by the layer that
+/// [cancels](crate::BulkheadLayer::cancel_at_deadline) it, as if that had been faster.
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -87,21 +90,22 @@ fn other(error: &(dyn Error + 'static)) -> Response {
     let title = status.canonical_reason().unwrap_or_default();
     let problem = json!({ "title": title, "status": status.as_u16() });
     let body = Body::from(problem.to_string());
-    (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response()
-}
-
-#[cfg(not(feature = "reqwest"))]
-fn status(_: &(dyn Error + 'static)) -> StatusCode {
-    StatusCode::INTERNAL_SERVER_ERROR
-}
-
-#[cfg(feature = "reqwest")]
-fn status(error: &(dyn Error + 'static)) -> StatusCode {
-    match find::<reqwest::Error>(error) {
-        Some(error) if error.is_timeout() => StatusCode::GATEWAY_TIMEOUT,
-        Some(error) if !error.is_builder() => StatusCode::BAD_GATEWAY,
-        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
+    if is_timeout(error) {
+        response.extensions_mut().insert(UpstreamTimedOut);
     }
+    response
+}
+
+fn status(error: &(dyn Error + 'static)) -> StatusCode {
+    if is_timeout(error) {
+        return StatusCode::GATEWAY_TIMEOUT;
+    }
+    #[cfg(feature = "reqwest")]
+    if crate::rejection::find::<reqwest::Error>(error).is_some_and(|error| !error.is_builder()) {
+        return StatusCode::BAD_GATEWAY;
+    }
+    StatusCode::INTERNAL_SERVER_ERROR
 }
 
 impl fmt::Debug for Failure {

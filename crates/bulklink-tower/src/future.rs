@@ -336,7 +336,9 @@ where
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if let Poll::Ready(answer) = self.as_mut().poll_answer(context) {
-            return Poll::Ready(answer);
+            let cancellation = self.cancellation.as_ref();
+            let is_late = cancellation.is_some_and(|cancellation| O::is_timeout(&answer) && cancellation.is_due());
+            return Poll::Ready(if is_late { self.cancel() } else { answer });
         }
         let this = self.as_mut().project();
         let Some(cancellation) = this.cancellation else { return Poll::Pending };

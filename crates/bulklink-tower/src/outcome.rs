@@ -6,6 +6,7 @@ use bulklink::{OwnedSlot, Rejection};
 
 use crate::admission::Extension;
 use crate::deadline::{Deadline, RequestClock};
+use crate::rejection::is_timeout;
 use crate::{BoxError, DeadlinePassed};
 
 /// How the answers of a service become those of the layer. Only this crate implements it.
@@ -62,6 +63,10 @@ pub trait Outcome<Q, A, E>: Clone {
         estimated_wait: impl FnOnce() -> Option<Duration>,
     ) -> Result<Self::Response, Self::Error>;
 
+    /// Returns whether the answer is that of a client that was out of time. At the deadline of its
+    /// request, that and the cancellation are one event, whichever is first.
+    fn is_timeout(answer: &Result<Self::Response, Self::Error>) -> bool;
+
     /// Answers a request that was cancelled at its deadline.
     fn cancelled(&self, protocol: Self::Protocol, error: DeadlinePassed) -> Result<Self::Response, Self::Error>;
 }
@@ -93,6 +98,10 @@ impl<Q, A, E: Into<BoxError>> Outcome<Q, A, E> for Errors {
 
     fn rejected(&self, _: &Q, rejection: Rejection, _: impl FnOnce() -> Option<Duration>) -> Result<A, BoxError> {
         Err(rejection.into())
+    }
+
+    fn is_timeout(answer: &Result<A, BoxError>) -> bool {
+        answer.as_ref().is_err_and(|error| is_timeout(&**error))
     }
 
     fn cancelled(&self, (): (), error: DeadlinePassed) -> Result<A, BoxError> {

@@ -63,6 +63,17 @@ pub fn rejection<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Rejection> 
     find(error)
 }
 
+/// Returns whether the error is a timeout of reqwest.
+#[cfg(feature = "reqwest")]
+pub(crate) fn is_timeout(error: &(dyn Error + 'static)) -> bool {
+    find::<reqwest::Error>(error).is_some_and(reqwest::Error::is_timeout)
+}
+
+#[cfg(not(feature = "reqwest"))]
+pub(crate) fn is_timeout(_: &(dyn Error + 'static)) -> bool {
+    false
+}
+
 /// Returns the error of this type that is in `error`, or in one of its sources.
 pub(crate) fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     /// More causes than an error has; a chain can be a circle.

@@ -12,6 +12,7 @@ use crate::deadline::{Deadline, RequestClock};
 #[cfg(feature = "breaker")]
 use crate::guard::Ongoing;
 use crate::outcome::Outcome;
+use crate::rejection::is_timeout;
 use crate::{BoxError, DeadlinePassed};
 
 /// Rejections are errors, and the slot is held until the response has been read: for clients.
@@ -321,6 +322,10 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
         _: impl FnOnce() -> Option<Duration>,
     ) -> Result<A::Holding, BoxError> {
         Err(rejection.into())
+    }
+
+    fn is_timeout(answer: &Result<A::Holding, BoxError>) -> bool {
+        answer.as_ref().is_err_and(|error| is_timeout(&**error))
     }
 
     fn cancelled(&self, (): (), error: DeadlinePassed) -> Result<A::Holding, BoxError> {

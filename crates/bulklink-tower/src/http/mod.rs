@@ -20,5 +20,7 @@ pub use pause::{PauseLayer, PauseService};
 pub use remote::RemoteRejection;
 #[cfg(feature = "reqwest")]
 pub use reqwest::host;
+#[cfg(feature = "axum")]
+pub(crate) use respond::UpstreamTimedOut;
 pub use respond::{Respond, Responses};
 pub use stream::{LimitedStream, StreamLimitLayer, StreamLimitService, StreamTimedOut};

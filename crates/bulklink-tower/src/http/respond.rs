@@ -65,6 +65,11 @@ pub struct Respond {
     is_shared: bool,
 }
 
+/// Marks the response that a handler makes of the timeout of its client.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "only a `Failure` makes one"))]
+pub(crate) struct UpstreamTimedOut;
+
 impl Responses {
     /// Makes the default: the status 503, and at most a minute in `Retry-After`.
     #[must_use]
@@ -268,6 +273,10 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
     ) -> Result<Response<Body<B>>, E> {
         let protocol = Outcome::<_, Response<B>, E>::protocol(self, request);
         Ok(self.reject(protocol, rejection, estimated_wait))
+    }
+
+    fn is_timeout(answer: &Result<Response<Body<B>>, E>) -> bool {
+        answer.as_ref().is_ok_and(|response| response.extensions().get::<UpstreamTimedOut>().is_some())
     }
 
     fn cancelled(&self, protocol: Protocol, error: DeadlinePassed) -> Result<Response<Body<B>>, E> {

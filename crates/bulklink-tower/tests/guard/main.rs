@@ -3,8 +3,8 @@
 
 mod bodies;
 mod breakers;
-mod guide;
 mod deadlines;
+mod guide;
 mod keyed;
 mod nesting;
 mod responses;

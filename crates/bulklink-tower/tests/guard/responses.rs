@@ -171,8 +171,10 @@ fn a_rejection_inside_counts_for_neither_side_of_a_layer_that_responds() {
 mod failures {
     use super::*;
     use axum::response::IntoResponse;
+    use bulklink::runtime::{Clock, Timer};
     use bulklink_breaker::{Breaker, GuardError};
-    use bulklink_tower::Failure;
+    use bulklink_tower::{BoxError, DeadlinePassed, Failure};
+    use std::sync::{Arc, Mutex};
 
     fn handled(error: impl Into<Failure>) -> Response<axum::body::Body> {
         let handler = || -> Result<&'static str, Failure> { Err(error.into()) };
@@ -247,9 +249,75 @@ mod failures {
         assert_eq!(handled(late).status(), StatusCode::GATEWAY_TIMEOUT);
         drop(listener);
         let refused = client.get(&url).send().await.unwrap_err();
-        let boxed: bulklink_tower::BoxError = refused.into();
+        let boxed: BoxError = refused.into();
         assert_eq!(handled(boxed).status(), StatusCode::BAD_GATEWAY);
         let invalid = client.get("no url").send().await.unwrap_err();
         assert_eq!(handled(invalid).status(), StatusCode::INTERNAL_SERVER_ERROR);
+    }
+
+    #[cfg(feature = "reqwest")]
+    fn timeout() -> reqwest::Error {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let late = async { reqwest::Client::new().get(url).timeout(Duration::from_millis(1)).send().await };
+        tokio.block_on(late).unwrap_err()
+    }
+
+    /// Both timers end the request at the same time.
+    #[cfg(feature = "reqwest")]
+    #[test]
+    fn a_timeout_at_the_deadline_is_answered_as_by_the_layer_that_cancels() {
+        const TIME: Duration = Duration::from_secs(2);
+        let mut executor = Executor::new(FakeClock::new());
+        for (after, error, expected) in [
+            (TIME, timeout().into(), (504, json!("deadline_passed"), json!("orders"))),
+            (TIME / 2, timeout().into(), (504, Value::Null, Value::Null)),
+            (TIME, BoxError::from("broken"), (500, Value::Null, Value::Null)),
+        ] {
+            let bulkhead = Bulkhead::builder_on(executor.runtime(), "orders").parallelism(1).build().unwrap();
+            let (runtime, error) = (executor.runtime(), Mutex::new(Some(error)));
+            let error = Arc::new(error);
+            let service = service_fn(move |_: Request<()>| {
+                let (runtime, error) = (runtime.clone(), Arc::clone(&error));
+                async move {
+                    runtime.sleep_until(runtime.now() + after).await;
+                    let error = error.lock().unwrap().take().expect("it is called once");
+                    Ok::<_, io::Error>(handled(error))
+                }
+            });
+            let layer = BulkheadLayer::new(&bulkhead).deadline_after(|_| Some(TIME)).cancel_at_deadline().respond();
+            let answer = executor.spawn(layer.layer(service).oneshot(Request::new(())));
+            executor.advance(after);
+            let response = answer.output().expect("it has ended").unwrap();
+            let status = response.status().as_u16();
+            let body = executor.block_on(response.into_body().collect()).unwrap().to_bytes();
+            let problem: Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!((status, problem["reason"].clone(), problem["label"].clone()), expected);
+            assert_eq!(bulkhead.status().in_flight, 0);
+        }
+    }
+
+    #[cfg(feature = "reqwest")]
+    #[test]
+    fn a_timeout_of_a_client_at_its_deadline_is_the_error_of_the_layer_that_cancels() {
+        const TIME: Duration = Duration::from_secs(2);
+        let mut executor = Executor::new(FakeClock::new());
+        for after in [TIME, TIME / 2] {
+            let bulkhead = Bulkhead::builder_on(executor.runtime(), "orders").parallelism(1).build().unwrap();
+            let runtime = executor.runtime();
+            let service = service_fn(move |_: Request<()>| {
+                let runtime = runtime.clone();
+                async move {
+                    runtime.sleep_until(runtime.now() + after).await;
+                    Err::<Response<Full<Bytes>>, _>(timeout())
+                }
+            });
+            let layer = BulkheadLayer::new(&bulkhead).deadline_after(|_| Some(TIME)).cancel_at_deadline().hold_body();
+            let answer = executor.spawn(layer.layer(service).oneshot(Request::new(())));
+            executor.advance(after);
+            let error = answer.output().expect("it has ended").unwrap_err();
+            assert_eq!((error.is::<DeadlinePassed>(), error.is::<reqwest::Error>()), (after == TIME, after < TIME));
+        }
     }
 }
