@@ -3,16 +3,25 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "tracing")]
+use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+#[cfg(feature = "tracing")]
+use bulklink::plumbing::{
+    log::{Account, is_on, limited},
+    texts,
+};
 use bulklink::runtime::SpawnError;
 use serde_json::json;
+#[cfg(feature = "tracing")]
+use tracing::Level;
 
 use crate::BoxError;
 use crate::http::{Responses, UpstreamTimedOut};
-use crate::rejection::is_timeout;
+use crate::rejection::{find, is_timeout};
 
 /// The error of a handler of axum, which `?` makes of any other: each that this workspace makes is
 /// the response that a layer would make of it.
@@ -26,8 +35,10 @@ use crate::rejection::is_timeout;
 /// | any other | 500 |
 ///
 /// The body is a problem (RFC 9457), without the text of the error, which is the service's own
-/// affair: it is among the extensions of the response as a `Failure`, for a layer outside that
-/// logs it.
+/// affair: it is among the extensions of the response as a `Failure`, for a layer outside. With the
+/// feature `tracing`, an error that is not in the table of rejections is logged as the event
+/// `request.failed` (`WARN`), with the status and the texts of the error and its causes: at most
+/// ten in any second, and the next one has the number of those that were left out.
 ///
 /// A timeout of reqwest that ends a request at its own deadline is answered by the layer that
 /// [cancels](crate::BulkheadLayer::cancel_at_deadline) it, as if that had been faster.
@@ -76,7 +87,12 @@ impl<E: Into<BoxError>> From<E> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let error: &(dyn Error + 'static) = &*self.error;
-        let mut response = self.responses.of(error).unwrap_or_else(|| other(error));
+        let mut response = self.responses.of(error).unwrap_or_else(|| {
+            let response = other(error);
+            #[cfg(feature = "tracing")]
+            log(response.status(), error);
+            response
+        });
         response.extensions_mut().insert(self);
         response
     }
@@ -97,12 +113,39 @@ fn other(error: &(dyn Error + 'static)) -> Response {
     response
 }
 
+/// Logs an error that is no rejection.
+#[cfg(feature = "tracing")]
+fn log(status: StatusCode, error: &(dyn Error + 'static)) {
+    /// How much of the texts is logged, in bytes.
+    const LONGEST: usize = 1_000;
+    static FAILURES: LazyLock<Account> = LazyLock::new(Account::new);
+    if !is_on() {
+        return;
+    }
+    limited(&FAILURES, |left_out| {
+        let mut texts = texts(error);
+        if let Some(end) = (0..=LONGEST).rev().find(|&end| texts.len() > LONGEST && texts.is_char_boundary(end)) {
+            texts.truncate(end);
+            texts.push('…');
+        }
+        tracing::event!(
+            name: "request.failed",
+            target: "bulklink",
+            Level::WARN,
+            status = status.as_u16(),
+            error = &*texts,
+            left_out = left_out(),
+            "request failed",
+        );
+    });
+}
+
 fn status(error: &(dyn Error + 'static)) -> StatusCode {
     if is_timeout(error) {
         return StatusCode::GATEWAY_TIMEOUT;
     }
     #[cfg(feature = "reqwest")]
-    if crate::rejection::find::<reqwest::Error>(error).is_some_and(|error| !error.is_builder()) {
+    if find::<reqwest::Error>(error).is_some_and(|error| !error.is_builder()) {
         return StatusCode::BAD_GATEWAY;
     }
     StatusCode::INTERNAL_SERVER_ERROR

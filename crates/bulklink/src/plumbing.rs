@@ -8,6 +8,12 @@ use crate::acquire::claim::Claim;
 pub use crate::foreign::{catch, contain, discard, texts, wake};
 use crate::{Bulkhead, HandlerId, OwnedSlot, OwnedSlotFuture, Rejection, Request, Runtime, Slot, SlotFuture};
 
+/// Events of which only so many are logged in a second.
+#[cfg(feature = "tracing")]
+pub mod log {
+    pub use crate::observe::trace::{Account, is_on, limited};
+}
+
 /// Returns the id of a handler of something else than a bulkhead.
 #[must_use]
 pub fn new_handler_id() -> HandlerId {

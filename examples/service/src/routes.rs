@@ -8,8 +8,6 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::handler::Handler;
-use axum::middleware::map_response;
-use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
 use bulklink_metrics::{Exporter, metrics_route};
@@ -19,7 +17,6 @@ use bulklink_tower::{Deadline, Failure, page, readiness_route};
 use futures_util::stream::{self, StreamExt};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
-use tracing::error;
 
 use crate::admission::Admission;
 use crate::layers::{Headers, limit};
@@ -44,7 +41,6 @@ pub(crate) fn router(app: App) -> Router {
         // Outside of the routes' bulkheads, so that a tenant that has used up its share does not
         // wait in their slots.
         .layer(headers.limit_each(&admission.tenants))
-        .layer(map_response(log_failure))
         // Below, so that nothing limits them.
         .route("/metrics", metrics_route(&app.exporter))
         .route("/health", get(health))
@@ -54,7 +50,7 @@ pub(crate) fn router(app: App) -> Router {
 }
 
 /// An order of the upstream, which has as long as the client still waits. A failure of the upstream
-/// is 502 or 504, and is logged by the layer outside.
+/// is 502 or 504, and is logged.
 async fn order(
     State(app): State<Arc<App>>,
     Path(id): Path<String>,
@@ -76,13 +72,6 @@ async fn digest(Path(rounds): Path<u64>, Extension(held): Extension<HeldSlot>) -
         (0..rounds).fold(7, mix)
     });
     Ok(format!("{:x}\n", work.await?))
-}
-
-async fn log_failure(response: Response) -> Response {
-    if let Some(failure) = response.extensions().get::<Failure>() {
-        error!(error = failure.error(), "failed");
-    }
-    response
 }
 
 /// A long answer, which holds its slots until it has been sent, or the client has gone.

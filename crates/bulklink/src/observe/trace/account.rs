@@ -12,9 +12,10 @@ use crate::gate::lock::Lock;
 const MOST: usize = 10;
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Admits rejections to the log, and counts those that are left out. Clones share it.
+/// Admits events to the log, such as rejections, and counts those that are left out. Clones share
+/// it.
 #[derive(Clone, Debug)]
-pub(crate) struct Account(Arc<Lock<Logged>>);
+pub struct Account(Arc<Lock<Logged>>);
 
 #[derive(Debug, Default)]
 struct Logged {
@@ -24,7 +25,9 @@ struct Logged {
 }
 
 impl Account {
-    pub(crate) fn new() -> Self {
+    /// Makes one of which nothing was logged.
+    #[must_use]
+    pub fn new() -> Self {
         Account(Arc::new(Lock::new(Logged::default())))
     }
 
@@ -57,6 +60,12 @@ impl Account {
     /// Counts this many rejections as left out.
     pub(super) fn leave_out(&self, rejections: u64) {
         self.0.with(|logged| logged.left_out = logged.left_out.saturating_add(rejections));
+    }
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Account::new()
     }
 }
 

@@ -7,4 +7,8 @@ mod account;
 #[cfg_attr(not(feature = "tracing"), path = "off.rs")]
 mod imp;
 
-pub(crate) use imp::{Account, Aside, WaitSpan, is_on, rejected, take_wait};
+#[cfg(not(feature = "tracing"))]
+pub(crate) use imp::{Account, is_on};
+#[cfg(feature = "tracing")]
+pub use imp::{Account, is_on, limited};
+pub(crate) use imp::{Aside, WaitSpan, rejected, take_wait};

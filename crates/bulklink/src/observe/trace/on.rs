@@ -3,6 +3,7 @@
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use core::cell::Cell;
 use core::fmt;
 use core::future::Future;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -16,7 +17,7 @@ use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
 use tracing::subscriber::NoSubscriber;
 use tracing::{Dispatch, Level, Span};
 
-pub(crate) use super::account::Account;
+pub use super::account::Account;
 use crate::acquire::claim::{Claim, SharedRef};
 use crate::foreign::{attempt, contain, discard};
 use crate::gate::shared::Shared;
@@ -160,7 +161,7 @@ impl Drop for WaitSpan {
 
 /// Returns whether any subscriber may want an event of a rejection. Calls no foreign code.
 #[inline]
-pub(crate) fn is_on() -> bool {
+pub fn is_on() -> bool {
     may_be_wanted(Level::WARN)
 }
 
@@ -176,16 +177,7 @@ pub(crate) fn rejected(shared: Option<&Shared>, rejection: &Rejection) {
 #[cold]
 #[inline(never)]
 fn log(shared: Option<&Shared>, rejection: &Rejection) {
-    // Without a subscriber on this thread, or inside of one, the event would be one of none.
-    if !attempt(|| tracing::dispatcher::get_default(has_subscriber)).unwrap_or(true) {
-        return rejection.logged().leave_out(1);
-    }
-    // Real time, whatever the bulkhead's clock is: it bounds the log.
-    let Some(left_out) = rejection.logged().admit(StdInstant::now()) else { return };
-    let mut is_wanted = false;
-    // A subscriber is only asked whether it wants an event that follows immediately: filters of
-    // single layers keep their answer for the next event, whichever it is.
-    let is_sound = contain(|| {
+    limited(rejection.logged(), |left_out| {
         let label = shortened(rejection.label());
         let shown = shared.and_then(Shared::key);
         let key = shown.as_ref().map(|key| shortened(&key.text));
@@ -199,20 +191,38 @@ fn log(shared: Option<&Shared>, rejection: &Rejection) {
             cost = rejection.cost(),
             waited_ms = millis(rejection.waited()),
             oldest_wait_ms = shared.and_then(Shared::oldest_wait).map(millis),
-            left_out = {
-                // Values are only asked for if the event is wanted.
-                is_wanted = true;
-                left_out
-            },
+            left_out = left_out(),
             state = %State(rejection),
             "bulkhead rejected a call",
         );
     });
+}
+
+/// Logs an event, unless too many of its account were logged in the last second. `log` is the event
+/// alone, with the number of those that were left out among its values. Must be called outside all
+/// locks.
+pub fn limited(account: &Account, log: impl FnOnce(&dyn Fn() -> u64)) {
+    // Without a subscriber on this thread, or inside of one, the event would be one of none.
+    if !attempt(|| tracing::dispatcher::get_default(has_subscriber)).unwrap_or(true) {
+        return account.leave_out(1);
+    }
+    // Real time, whatever the clock of a bulkhead is: it bounds the log.
+    let Some(left_out) = account.admit(StdInstant::now()) else { return };
+    let is_wanted = Cell::new(false);
+    // A subscriber is only asked whether it wants an event that follows immediately: filters of
+    // single layers keep their answer for the next event, whichever it is.
+    let is_sound = contain(|| {
+        log(&|| {
+            // Values are only asked for if the event is wanted.
+            is_wanted.set(true);
+            left_out
+        });
+    });
     if !is_sound {
-        // The subscriber panicked, so neither this rejection nor those before it are in the log.
-        rejection.logged().leave_out(left_out.saturating_add(1));
-    } else if !is_wanted {
-        rejection.logged().give_back(left_out);
+        // The subscriber panicked, so neither this event nor those before it are in the log.
+        account.leave_out(left_out.saturating_add(1));
+    } else if !is_wanted.get() {
+        account.give_back(left_out);
     }
 }
 
