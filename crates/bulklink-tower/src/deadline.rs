@@ -127,7 +127,7 @@ impl Deadline {
             (Origin::Service, _) | (Origin::Client, None) => false,
             (Origin::Caller, None) => true,
             // The way to the guard has taken a little of a deadline that is as long.
-            (_, Some(limit)) => self.left().saturating_sub(margin) < limit - limit / 8,
+            (_, Some(limit)) => self.left().saturating_sub(margin) < limit.saturating_sub(limit / 8),
         };
         is_short.then(|| ShortDeadline { deadline: self.clone(), margin })
     }
