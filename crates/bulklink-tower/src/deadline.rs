@@ -55,6 +55,7 @@ pub struct Deadline {
 
 /// The author of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "reqwest"), expect(dead_code, reason = "only reqwest has the timeouts of clients"))]
 pub enum Origin {
     /// The caller of this service.
     Caller,

@@ -67,7 +67,6 @@ pub struct Respond {
 
 /// Marks the response that a handler makes of the timeout of its client.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(feature = "axum"), expect(dead_code, reason = "only a `Failure` makes one"))]
 pub(crate) struct UpstreamTimedOut;
 
 impl Responses {
