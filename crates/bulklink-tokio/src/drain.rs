@@ -11,11 +11,13 @@ use std::time::Duration;
 
 use bulklink::{InvalidArgument, Readiness, Registry};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::signals::Signals;
 
 type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Step = Box<dyn FnOnce() -> BoxFuture + Send>;
 
 /// How long calls have to end unless it is set: with a notice of 5 s, this is less than the 30 s
 /// after which Kubernetes kills.
@@ -27,9 +29,9 @@ const LIMIT: Duration = Duration::from_secs(20);
 ///    for the time of the [notice](Drain::notice), until load balancers have noticed.
 /// 2. The registry is [closed](Registry::close_all): waiting calls and new ones are rejected, and a
 ///    server still answers so. Operations go on until they have ended, at most for the
-///    [limit](Drain::limit).
+///    [limit](Drain::limit). The [other steps](Drain::also) of the end begin.
 /// 3. The server stops accepting connections, and ends when those that it has are done, within the
-///    same limit.
+///    same limit, and so do the other steps.
 ///
 /// **Each signal more** ends a step early: the notice, if there is one, and then the wait for
 /// operations and the server. So with a notice, a signal that was sent twice, as by a terminal and
@@ -45,7 +47,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// runtime, and end with that when `main` returns. But a runtime that is dropped, as by
 /// `#[tokio::main]`, waits for closures on its blocking threads: with such operations, end it by
 /// [`Runtime::shutdown_background`], or the process
-/// by [`std::process::exit`].
+/// by [`std::process::exit`]. Await nothing after the drain that waits for operations: that would
+/// have no limit, and the signals end the process no more.
 ///
 /// [`Runtime::shutdown_background`]: https://docs.rs/tokio/1/tokio/runtime/struct.Runtime.html
 ///
@@ -81,6 +84,7 @@ pub struct Drain {
 pub struct Drained {
     running: Vec<(Arc<str>, usize)>,
     has_connections: bool,
+    has_steps: bool,
 }
 
 impl Drain {
@@ -88,7 +92,9 @@ impl Drain {
     /// no unix. There is no notice, and the limit is 20 s.
     pub fn new(registry: &Registry) -> Self {
         let registry = registry.clone();
-        Drain { steps: Steps { registry, readiness: None, notice: Duration::ZERO, limit: LIMIT }, when: None }
+        let (also, running) = (Vec::new(), JoinSet::new());
+        let steps = Steps { registry, readiness: None, notice: Duration::ZERO, limit: LIMIT, also, running };
+        Drain { steps, when: None }
     }
 
     /// Begins by setting this readiness to [draining](Readiness::set_draining).
@@ -114,6 +120,22 @@ impl Drain {
             return Err(InvalidArgument::new("limit", "0 s", "must be longer than zero").of("drain"));
         }
         Ok(Drain { steps: Steps { limit, ..self.steps }, ..self })
+    }
+
+    /// Adds a step of the end, such as that a fleet is left: `.also(move || fleet.close())`.
+    ///
+    /// It begins when the registry is closed, as a task, beside the operations that still run. It
+    /// may wait for them. When the [limit](Drain::limit) passes it is aborted at its next `await`,
+    /// and the drain is not [complete](Drained::is_complete). It does not begin if the server ends
+    /// before the signal.
+    ///
+    /// Several steps run at the same time.
+    pub fn also<F>(mut self, step: impl FnOnce() -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.steps.also.push(Box::new(|| Box::pin(step())));
+        self
     }
 
     /// Begins when this future completes, in place of a signal: for tests, or for a command of
@@ -156,10 +178,12 @@ impl Drain {
     /// # }
     /// ```
     pub async fn run(self) -> io::Result<Drained> {
-        let mut trigger = Trigger::new(self.when)?;
+        let Drain { mut steps, when } = self;
+        let mut trigger = Trigger::new(when)?;
         trigger.next().await;
-        self.steps.take(&mut trigger).await;
-        Ok(self.steps.drained(false))
+        let deadline = steps.take(&mut trigger).await;
+        steps.end(&mut trigger, deadline).await;
+        Ok(steps.drained(false))
     }
 
     /// Runs a server until the signal, drains the registry, and ends the server.
@@ -186,7 +210,7 @@ impl Drain {
         S: IntoFuture<Output = Result<(), E>>,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        let Drain { steps, when } = self;
+        let Drain { mut steps, when } = self;
         let mut trigger = Trigger::new(when)?;
         let (end, ended) = oneshot::channel::<()>();
         let closed = Box::pin(async {
@@ -202,7 +226,7 @@ impl Drain {
             ended.map_err(Into::into)?;
             return Ok(steps.drained(false));
         }
-        let (mut ended, deadline) = {
+        let (mut ended, mut deadline) = {
             let (mut ended, mut drain) = (None, pin!(steps.take(&mut trigger)));
             let drained = poll_fn(|context| {
                 if ended.is_none() {
@@ -217,8 +241,12 @@ impl Drain {
         };
         if ended.is_none() {
             drop(end);
-            ended = trigger.cut(timeout_at(deadline, server)).await.and_then(Result::ok);
+            match trigger.cut(timeout_at(deadline, server)).await {
+                Some(result) => ended = result.ok(),
+                None => deadline = Instant::now(),
+            }
         }
+        steps.end(&mut trigger, deadline).await;
         let has_connections = ended.is_none();
         ended.unwrap_or(Ok(())).map_err(Into::into)?;
         Ok(steps.drained(has_connections))
@@ -230,11 +258,14 @@ struct Steps {
     readiness: Option<Readiness>,
     notice: Duration,
     limit: Duration,
+    also: Vec<Step>,
+    /// Those of `also` that have begun.
+    running: JoinSet<()>,
 }
 
 impl Steps {
     /// Takes all steps after the signal but the last, and returns when the limit passes.
-    async fn take(&self, trigger: &mut Trigger) -> Instant {
+    async fn take(&mut self, trigger: &mut Trigger) -> Instant {
         if let Some(readiness) = &self.readiness {
             readiness.set_draining();
         }
@@ -246,6 +277,9 @@ impl Steps {
         self.registry.close_all();
         #[cfg(feature = "tracing")]
         tracing::info!("closed");
+        for step in self.also.drain(..) {
+            self.running.spawn(async move { step().await });
+        }
         // A limit beyond the end of time is none.
         let now = Instant::now();
         let deadline = now.checked_add(self.limit).unwrap_or_else(|| now + Duration::from_secs(1 << 30));
@@ -254,12 +288,19 @@ impl Steps {
         if waited.is_some() { deadline } else { Instant::now() }
     }
 
+    /// Waits for the other steps until then.
+    async fn end(&mut self, trigger: &mut Trigger, deadline: Instant) {
+        // A panic ends a step, too.
+        let all = async { while self.running.join_next().await.is_some() {} };
+        trigger.cut(timeout_at(deadline, all)).await;
+    }
+
     fn drained(&self, has_connections: bool) -> Drained {
         let bulkheads = self.registry.statuses().into_iter().map(|status| (status.label.clone(), status.in_flight));
         let partitions = self.registry.partition_handles();
         let partitions = partitions.iter().map(|set| (Arc::from(set.label()), set.sums().in_flight));
         let running = bulkheads.chain(partitions).filter(|(_, in_flight)| *in_flight > 0).collect();
-        let drained = Drained { running, has_connections };
+        let drained = Drained { running, has_connections, has_steps: !self.running.is_empty() };
         #[cfg(feature = "tracing")]
         if drained.is_complete() {
             tracing::info!("drained");
@@ -271,10 +312,29 @@ impl Steps {
 }
 
 impl Drained {
-    /// Returns whether all operations have ended, and the server has.
+    /// Returns whether all operations have ended, and the server, and each [other
+    /// step](Drain::also).
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.running.is_empty() && !self.has_connections
+        self.running.is_empty() && !self.has_connections && !self.has_steps
+    }
+
+    /// Returns the error of a drain that is not [complete](Drained::is_complete), for `main`.
+    ///
+    /// # Errors
+    ///
+    /// If an operation, the server or another step had not ended. Its text is that of this.
+    ///
+    /// ```no_run
+    /// # use bulklink_tokio::{Drain, Registry};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let registry = Registry::new();
+    /// Ok(Drain::new(&registry).run().await?.complete()?)
+    /// # }
+    /// ```
+    pub fn complete(self) -> Result<(), NotDrained> {
+        if self.is_complete() { Ok(()) } else { Err(NotDrained(self)) }
     }
 
     /// Returns the labels of the bulkheads and partitions whose operations had not ended, and how
@@ -299,9 +359,32 @@ impl fmt::Display for Drained {
         }
         f.write_str("not drained")?;
         self.running.iter().try_for_each(|(label, running)| write!(f, ", {label}: {running} running"))?;
-        if self.running.is_empty() { f.write_str(", the server has open connections") } else { Ok(()) }
+        match self {
+            Drained { running, .. } if !running.is_empty() => Ok(()),
+            Drained { has_connections: true, .. } => f.write_str(", the server has open connections"),
+            Drained { .. } => f.write_str(", another step has not ended"),
+        }
     }
 }
+
+/// The error of a drain that is not [complete](Drained::complete). Its debug form, which `main`
+/// prints, is its text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct NotDrained(Drained);
+
+impl fmt::Display for NotDrained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for NotDrained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Error for NotDrained {}
 
 impl fmt::Debug for Drain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -310,6 +393,7 @@ impl fmt::Debug for Drain {
             .field("readiness", &self.steps.readiness)
             .field("notice", &self.steps.notice)
             .field("limit", &self.steps.limit)
+            .field("also", &self.steps.also.len())
             .field("on_signal", &self.when.is_none())
             .finish()
     }

@@ -244,3 +244,56 @@ async fn a_server_that_ends_before_the_signal_closes_nothing() {
     let error = drain(&registry).serve(|_closed| ready(Err::<(), _>(io::Error::other("no port")))).await;
     assert_eq!(error.unwrap_err().to_string(), "no port");
 }
+
+/// As a fleet is left: it waits for the operations, and then for a store.
+#[tokio::test(start_paused = true)]
+async fn another_step_begins_when_the_registry_is_closed_and_is_waited_for() {
+    let (begin, (registry, orders)) = (Instant::now(), registry());
+    let running = orders.owned().slot().await.unwrap();
+    let step = {
+        let registry = registry.clone();
+        async move || {
+            assert_eq!((begin.elapsed(), registry.is_closed()), (3 * SECOND, true));
+            sleep(SECOND).await;
+            drop(running);
+            sleep(5 * SECOND).await;
+        }
+    };
+    let panics = async || panic!("a bug of a step");
+    let drain = drain(&registry).notice(2 * SECOND).also(step).also(panics);
+    assert!(format!("{drain:?}").contains("also: 2"), "{drain:?}");
+    // The server is ended after the operation, and not after the step.
+    let server = |closed: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| async move {
+        closed.await;
+        assert_eq!(begin.elapsed(), 4 * SECOND);
+        Ok::<_, io::Error>(())
+    };
+    let drained = drain.serve(|closed| Box::pin(server(closed))).await.unwrap();
+    assert_eq!((begin.elapsed(), drained.complete()), (9 * SECOND, Ok(())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_step_is_aborted_at_the_limit_and_is_named_if_all_else_has_ended() {
+    for runs_a_server in [false, true] {
+        let (begin, (registry, orders), step) = (Instant::now(), registry(), Arc::new(()));
+        let held = Arc::clone(&step);
+        let drain = drain(&registry).limit(7 * SECOND).unwrap().also(move || async {
+            pending::<()>().await;
+            drop(held);
+        });
+        let drained = if runs_a_server {
+            let end =
+                |closed: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| async { Ok::<_, io::Error>(closed.await) };
+            drain.serve(|closed| Box::pin(end(closed))).await.unwrap()
+        } else {
+            drain.run().await.unwrap()
+        };
+        assert_eq!((begin.elapsed(), orders.status().in_flight), (8 * SECOND, 0));
+        assert!(!drained.is_complete() && drained.running().is_empty() && !drained.has_connections());
+        let error = drained.complete().unwrap_err();
+        assert_eq!(error.to_string(), "not drained, another step has not ended");
+        assert_eq!(format!("{error:?}"), error.to_string());
+        tokio::task::yield_now().await;
+        assert_eq!(Arc::strong_count(&step), 1, "it was dropped");
+    }
+}

@@ -100,6 +100,5 @@ async fn serve(file: PathBuf, settings: Settings, demo: bool) -> Result<(), Erro
         print!("{}", demo::places(address, &file));
     }
     let server = |closed| axum::serve(listener, routes::router(app)).with_graceful_shutdown(closed);
-    let drained = drain.serve(server).await?;
-    if drained.is_complete() { Ok(()) } else { Err(drained.to_string().into()) }
+    Ok(drain.serve(server).await?.complete()?)
 }

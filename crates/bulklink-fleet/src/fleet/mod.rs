@@ -93,7 +93,9 @@ where
     }
 
     /// Leaves with all shares: no call is admitted from now on, and no other share begins.
-    /// Completes when nothing is in use and the store knows, or does not answer.
+    /// Completes when nothing is in use and the store knows, or does not answer. So an operation
+    /// that never ends keeps it: a service calls it with a limit, as by `Drain::also` of
+    /// `bulklink-tokio`.
     ///
     /// # Cancel safety
     ///

@@ -4,6 +4,7 @@ mod causes;
 mod churn;
 mod configured;
 mod costs;
+mod draining;
 mod fetching;
 mod found;
 mod joining;
