@@ -263,8 +263,8 @@ impl Section<'_> {
 }
 
 /// The changes by [`BreakerRegistry::apply`](crate::BreakerRegistry::apply), to be logged: each
-/// list in the order of the labels. Its text has a line for each, and is empty if nothing has
-/// changed and nothing is kept.
+/// list in the order of the labels. Its text has a line for each, with the settings that are new,
+/// and is empty if nothing has changed and nothing is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AppliedBreakers {
@@ -277,6 +277,7 @@ pub struct AppliedBreakers {
     pub kept: Vec<Arc<str>>,
     /// The breakers that an earlier configuration had added, and that were removed.
     pub removed: Vec<Arc<str>>,
+    text: String,
 }
 
 impl AppliedBreakers {
@@ -287,18 +288,36 @@ impl AppliedBreakers {
     }
 }
 
+impl AppliedBreakers {
+    pub(crate) fn add(&mut self, breaker: &Breaker) {
+        let label = breaker.shared_label();
+        self.line(&label, format_args!("added, {}", breaker.settings().text()));
+        self.added.push(label);
+    }
+
+    pub(crate) fn change(&mut self, label: Arc<str>, before: &Settings, settings: &Settings) {
+        self.line(&label, settings.changes_from(before));
+        self.changed.push(label);
+    }
+
+    pub(crate) fn keep(&mut self, label: Arc<str>) {
+        self.line(&label, "without a section, and kept because it is in use");
+        self.kept.push(label);
+    }
+
+    pub(crate) fn remove(&mut self, label: Arc<str>) {
+        self.line(&label, "removed");
+        self.removed.push(label);
+    }
+
+    fn line(&mut self, label: &str, change: impl fmt::Display) {
+        let separator = if self.text.is_empty() { "" } else { "\n" };
+        self.text += &format!("{separator}breaker {label}: {change}");
+    }
+}
+
 impl fmt::Display for AppliedBreakers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
-        let kept = "without a section, and kept because it is in use";
-        for (labels, change) in
-            [(&self.added, "added"), (&self.changed, "changed"), (&self.kept, kept), (&self.removed, "removed")]
-        {
-            for label in labels {
-                write!(f, "{separator}{label}: {change}")?;
-                separator = "\n";
-            }
-        }
-        Ok(())
+        f.write_str(&self.text)
     }
 }

@@ -14,9 +14,9 @@ use bulklink::runtime::{Clock, Runtime};
 
 use self::member::Member;
 pub(crate) use self::member::{Circuits, Keyed};
-use crate::config::{self, AppliedBreakers, BreakerConfig};
+use crate::config::{self, AppliedBreakers, BreakerConfig, Section};
 use crate::sync::{Mutex, lock};
-use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Guards, Health};
+use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Guards, Health, Settings};
 
 /// A registry of guards and breakers by name, in the order in which they were added, on any
 /// runtimes.
@@ -47,6 +47,13 @@ pub struct BreakerRegistry {
     members: Arc<Mutex<Vec<Member>>>,
     /// Locked while a configuration is applied: one after the other.
     turn: Arc<Mutex<()>>,
+}
+
+/// The changes by sections of a configuration, if nothing is wrong with these.
+struct Plan<'a> {
+    sections: BTreeMap<Arc<str>, Section<'a>>,
+    added: Vec<Breaker>,
+    changed: Vec<(Arc<str>, Circuits, Settings)>,
 }
 
 impl BreakerRegistry {
@@ -175,7 +182,8 @@ impl BreakerRegistry {
     /// sections.entry("payments".into()).or_default().failures = Some(3);
     ///
     /// let breakers = BreakerRegistry::new();
-    /// assert_eq!(breakers.apply(&sections, &Tokio)?.to_string(), "payments: added");
+    /// let applied = breakers.apply(&sections, &Tokio)?.to_string();
+    /// assert_eq!(applied, "breaker payments: added, of_last 3, failures 3");
     ///
     /// let bulkhead = Bulkhead::builder("payments").parallelism(10).build()?;
     /// let breaker = breakers.breaker("payments").expect("it has a section");
@@ -194,6 +202,64 @@ impl BreakerRegistry {
         clock: &C,
     ) -> Result<AppliedBreakers, ConfigError> {
         let _turn = lock(&self.turn);
+        let Plan { sections, added, changed } = self.plan(sections, clock)?;
+        self.add_configured(&added).map_err(|taken| config::taken_meanwhile(&taken.label))?;
+        let mut applied = AppliedBreakers::default();
+        for breaker in &added {
+            applied.add(breaker);
+        }
+        // All were checked.
+        for (label, circuits, settings) in changed {
+            if let Some(before) = circuits.reconfigure(settings).ok().filter(|before| *before != settings) {
+                applied.change(label, &before, &settings);
+            }
+        }
+        self.release_all_but(&sections, &mut applied);
+        Ok(applied)
+    }
+
+    /// Checks whether these sections could be [applied](BreakerRegistry::apply) now, and changes
+    /// nothing.
+    ///
+    /// For settings with sections of bulkheads too, which `Registry::check` checks: apply what is
+    /// in one file only when all of it was checked.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](BreakerRegistry::apply).
+    ///
+    /// ```
+    /// use bulklink_breaker::{BreakerConfig, BreakerRegistry};
+    /// use bulklink_tokio::{Registry, Tokio, config::Config};
+    /// use std::collections::BTreeMap;
+    ///
+    /// let (bulkheads, breakers) = (Registry::new(), BreakerRegistry::new());
+    /// let mut config = Config::default();
+    /// config.bulkheads.entry("payments".into()).or_default().parallelism = Some(10);
+    /// let mut sections: BTreeMap<String, BreakerConfig> = BTreeMap::new();
+    /// sections.entry("payments".into()).or_default().failures = Some(0);
+    ///
+    /// let apply = || -> Result<String, Box<dyn std::error::Error>> {
+    ///     breakers.check(&sections, &Tokio)?;
+    ///     let changes = bulkheads.apply(&config, &Tokio)?;
+    ///     Ok(format!("{changes}\n{}", breakers.apply(&sections, &Tokio)?))
+    /// };
+    /// assert!(apply().is_err() && bulkheads.is_empty());
+    /// ```
+    pub fn check<C: Clock + Clone + Send + Sync + 'static>(
+        &self,
+        sections: &BTreeMap<String, BreakerConfig>,
+        clock: &C,
+    ) -> Result<(), ConfigError> {
+        let _turn = lock(&self.turn);
+        self.plan(sections, clock).map(|_| ())
+    }
+
+    fn plan<'a, C: Clock + Clone + Send + Sync + 'static>(
+        &self,
+        sections: &'a BTreeMap<String, BreakerConfig>,
+        clock: &C,
+    ) -> Result<Plan<'a>, ConfigError> {
         let (sections, mut problems) = config::by_label(sections);
         let members = self.members();
         let (mut added, mut changed) = (Vec::new(), Vec::new());
@@ -202,7 +268,7 @@ impl BreakerRegistry {
             let settings = section.config.settings_for(found);
             let planned = settings.and_then(|settings| match found {
                 Some(circuits) => {
-                    changed.push((Arc::clone(label), circuits, settings));
+                    changed.push((Arc::clone(label), circuits.clone(), settings));
                     Ok(())
                 }
                 None => section.config.build(clock.clone(), label, settings).map(|breaker| added.push(breaker)),
@@ -210,31 +276,23 @@ impl BreakerRegistry {
             problems.extend(planned.err().map(|invalid| section.problem(&invalid)));
         }
         ConfigError::unless_none(problems)?;
-        self.add_configured(&added).map_err(|taken| config::taken_meanwhile(&taken.label))?;
-        let added = added.iter().map(Breaker::shared_label).collect();
-        // All were checked, so that only those that change nothing are left out.
-        changed
-            .retain(|(_, circuits, settings)| circuits.reconfigure(*settings).is_ok_and(|before| before != *settings));
-        let changed = changed.into_iter().map(|(label, ..)| label).collect();
-        drop(members);
-        let (kept, removed) = self.release_all_but(&sections);
-        Ok(AppliedBreakers { added, changed, kept, removed })
+        Ok(Plan { sections, added, changed })
     }
 
-    /// Removes the members that a configuration has added and that these sections lack. Returns the
-    /// labels of those that something uses, such as a guard, and that stay for that, and of those
-    /// that are gone.
-    fn release_all_but<T>(&self, sections: &BTreeMap<Arc<str>, T>) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+    /// Removes the members that a configuration has added and that these sections lack, but for
+    /// those that something uses, such as a guard.
+    fn release_all_but<T>(&self, sections: &BTreeMap<Arc<str>, T>, applied: &mut AppliedBreakers) {
         let is_over = |member: &Member| member.is_configured && !sections.contains_key(&member.label);
         let is_unused = |breaker: &Breaker| Arc::strong_count(breaker.core()) == 1;
         let removed = self.remove_where(|member| is_over(member) && member.circuits.one().is_some_and(is_unused));
-        let kept = lock(&self.members).iter().filter(|member| is_over(member)).cloned().collect();
+        let kept: Vec<_> = lock(&self.members).iter().filter(|member| is_over(member)).cloned().collect();
         let labels = |members: Vec<Member>| {
             let mut labels: Vec<_> = members.into_iter().map(|member| member.label).collect();
             labels.sort();
             labels
         };
-        (labels(kept), labels(removed))
+        labels(kept).into_iter().for_each(|label| applied.keep(label));
+        labels(removed).into_iter().for_each(|label| applied.remove(label));
     }
 
     /// Adds all of these, or none.

@@ -1,7 +1,7 @@
 //! Bulkheads and partitions from a configuration, as in [`bulklink::config`]. With the feature
-//! `watch`, the function `watch` applies a file whenever it changes.
+//! `watch`, the functions `watch` and `follow` apply a file whenever it changes.
 
 pub use bulklink::config::*;
 
 #[cfg(feature = "watch")]
-pub use crate::watch::{Watch, WatchStatus, watch};
+pub use crate::watch::{Watch, WatchStatus, follow, watch};

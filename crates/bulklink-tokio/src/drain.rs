@@ -1,5 +1,7 @@
 //! The orderly end of a service: not ready, then closed, drained and ended.
 
+mod config;
+
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, IntoFuture, poll_fn};
@@ -14,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
+pub use self::config::DrainConfig;
 use crate::signals::Signals;
 
 type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;

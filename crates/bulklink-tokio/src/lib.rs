@@ -249,7 +249,7 @@ pub use bulklink::{
     Restriction, Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, partitions, testing,
 };
 #[cfg(feature = "drain")]
-pub use drain::{Drain, Drained, NotDrained};
+pub use drain::{Drain, DrainConfig, Drained, NotDrained};
 pub use timer::TokioSleep;
 #[cfg(feature = "tsc")]
 pub use tsc::Tsc;

@@ -297,3 +297,22 @@ async fn another_step_is_aborted_at_the_limit_and_is_named_if_all_else_has_ended
         assert_eq!(Arc::strong_count(&step), 1, "it was dropped");
     }
 }
+
+#[cfg(feature = "serde")]
+#[tokio::test(start_paused = true)]
+async fn a_section_of_a_configuration_sets_its_times() {
+    use bulklink_tokio::DrainConfig;
+    let read = |text: &str| toml::from_str::<DrainConfig>(text);
+    for (text, notice, limit) in
+        [("", 2, 3), ("notice = \"4s\"", 4, 3), ("limit = \"5s\"", 2, 5), ("notice = \"0s\"\nlimit = \"1m\"", 0, 60)]
+    {
+        let (begin, (registry, orders)) = (Instant::now(), registry());
+        let _running = orders.try_slot().unwrap();
+        let drain = Drain::new(&registry).when(async {}).notice(2 * SECOND).limit(3 * SECOND).unwrap();
+        let drained = drain.configured(&read(text).unwrap()).unwrap().run().await.unwrap();
+        assert_eq!((begin.elapsed(), drained.is_complete()), ((notice + limit) * SECOND, false), "{text}");
+    }
+    let refused = Drain::new(&registry().0).configured(&read("limit = \"0s\"").unwrap()).unwrap_err();
+    assert_eq!(refused.to_string(), "drain: limit must be longer than zero, got 0 s");
+    assert!(read("limit = 5").is_err() && read("wait = \"5s\"").is_err());
+}

@@ -7,6 +7,7 @@ use boon::{Compiler, Schemas};
 use bulklink::config::Config;
 use bulklink_breaker::BreakerConfig;
 use bulklink_fleet::ShareConfig;
+use bulklink_tokio::DrainConfig;
 use schemars::Schema;
 use serde_json::Value;
 
@@ -106,6 +107,21 @@ fn the_schema_of_a_share_has_its_ranges() {
         (r#""on_outage": "wait""#, false),
     ] {
         let value: serde_json::Value = serde_json::from_str(&format!("{{ {text} }}")).expect("JSON");
+        assert_eq!(is_accepted(&value), is_valid, "{text}");
+    }
+}
+
+#[test]
+fn the_schema_of_a_drain_has_its_durations() {
+    let is_accepted = validator(schemars::schema_for!(DrainConfig));
+    for (text, is_valid) in [
+        (r#""notice": "5s", "limit": "20s""#, true),
+        (r#""notice": "0s""#, true),
+        (r#""limit": "0s""#, false),
+        (r#""limit": 20"#, false),
+        (r#""grace": "5s""#, false),
+    ] {
+        let value: Value = serde_json::from_str(&format!("{{ {text} }}")).expect("JSON");
         assert_eq!(is_accepted(&value), is_valid, "{text}");
     }
 }

@@ -7,6 +7,8 @@
 pub(crate) mod settings;
 pub(crate) mod snapshot;
 mod state;
+#[cfg(feature = "std")]
+mod text;
 pub(crate) mod window;
 
 use alloc::vec::Vec;

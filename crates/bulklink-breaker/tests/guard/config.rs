@@ -121,27 +121,31 @@ fn labels_are_checked_as_those_of_bulkheads() {
         "breakers.\" \" has no valid label: label must not be blank, got \" \"; \
          breakers.a must have another label, as breakers.\" a\" has this one"
     );
-    assert_eq!(applied(&registry, &sections([(" a ", in_a_row(1))])), "a: added");
+    let added = "breaker a: added, of_last 1, failures 1";
+    assert_eq!(applied(&registry, &sections([(" a ", in_a_row(1))])), added);
 }
 
 #[test]
 fn a_change_keeps_the_state_and_a_section_that_is_gone_removes_its_breaker_once_that_is_out_of_use() {
     let registry = BreakerRegistry::new();
-    assert_eq!(applied(&registry, &sections([("b", in_a_row(2)), ("a", in_a_row(2))])), "a: added\nb: added");
+    let added = ["a", "b"].map(|label| format!("breaker {label}: added, of_last 2, failures 2"));
+    assert_eq!(applied(&registry, &sections([("b", in_a_row(2)), ("a", in_a_row(2))])), added.join("\n"));
     let [a, b] = ["a", "b"].map(|label| registry.breaker(label).expect("it has a section"));
     a.admit().expect("closed").fail();
     assert_eq!(applied(&registry, &sections([("b", in_a_row(2)), ("a", in_a_row(2))])), "", "the same again");
-    let kept = "b: without a section, and kept because it is in use";
+    let kept = "breaker b: without a section, and kept because it is in use";
     let without = sections([("a", in_a_row(1)), ("c", in_a_row(3))]);
-    assert_eq!(applied(&registry, &without), format!("c: added\na: changed\n{kept}"));
+    let (added, changed) = ("breaker c: added, of_last 3, failures 3", "breaker a: of_last 2 -> 1, failures 2 -> 1");
+    assert_eq!(applied(&registry, &without), format!("{added}\n{changed}\n{kept}"));
     a.admit().expect("closed").fail();
     assert_eq!((a.status().circuit.state, registry.len()), (State::Open, 3));
     assert_eq!(applied(&registry, &without), kept);
     let with = sections([("a", in_a_row(1)), ("b", in_a_row(5)), ("c", in_a_row(3))]);
-    assert_eq!(applied(&registry, &with), "b: changed", "its users have the new settings");
+    let changed = "breaker b: of_last 2 -> 5, failures 2 -> 5";
+    assert_eq!(applied(&registry, &with), changed, "its users have the new settings");
     assert_eq!(b.settings(), Settings::consecutive(5));
     drop(b);
-    assert_eq!(applied(&registry, &without), "b: removed");
+    assert_eq!(applied(&registry, &without), "breaker b: removed");
     assert!(registry.breaker("b").is_none());
 }
 
@@ -156,7 +160,8 @@ fn a_breaker_of_the_program_gets_its_settings_and_is_never_removed() {
     );
     let mut section = in_a_row(9);
     section.count_cancelled = Some(true);
-    assert_eq!(applied(&registry, &sections([("own", section)])), "own: changed");
+    let changed = "breaker own: of_last 5 -> 9, failures 5 -> 9";
+    assert_eq!(applied(&registry, &sections([("own", section)])), changed);
     assert_eq!(own.settings(), Settings::consecutive(9));
     assert_eq!(applied(&registry, &sections([])), "");
     assert_eq!(registry.len(), 1);
@@ -193,8 +198,56 @@ fn a_guard_takes_the_place_of_its_own_breaker() {
     registry.add(&guard).expect("its own breaker");
     registry.add(&guard).expect_err("it is there");
     assert!(registry.len() == 1 && registry.status()[0].bulkhead.is_some());
-    assert_eq!(applied(&registry, &sections([("payments", in_a_row(7))])), "payments: changed");
+    let changed = "breaker payments: of_last 2 -> 7, failures 2 -> 7";
+    assert_eq!(applied(&registry, &sections([("payments", in_a_row(7))])), changed);
     assert_eq!(guard.breaker().settings(), Settings::consecutive(7));
     assert_eq!(applied(&registry, &sections([])), "", "the guard is the program's");
     assert_eq!(registry.len(), 1);
+}
+
+#[test]
+fn a_change_names_each_setting_that_is_new() {
+    let registry = BreakerRegistry::new();
+    let by_time = section(|section| {
+        (section.over, section.failure_rate, section.min_calls) = (Some(ms(10_000)), Some(50), Some(12));
+        (section.slow_after, section.slow_calls) = (Some(ms(2_000)), Some(80));
+        (section.cool_down, section.longest_cool_down) = (Some(ms(7)), Some(ms(70)));
+        (section.probes, section.close_after, section.reopen_after) = (Some(3), Some(4), Some(5));
+        section.probe_lease = Some(ms(9));
+    });
+    assert_eq!(
+        applied(&registry, &sections([("a", by_time)])),
+        "breaker a: added, over 10s, failure_rate 50, slow_after 2s, slow_calls 80, min_calls 12, cool_down 7ms, \
+         longest_cool_down 70ms, probes 3, close_after 4, reopen_after 5, probe_lease 9ms"
+    );
+    let by_count = section(|section| {
+        (section.of_last, section.failures) = (Some(20), Some(10));
+        (section.slow_after, section.slow_rate) = (Some(ms(2_000)), Some(80));
+        section.cool_down = Some(ms(1_500));
+    });
+    assert_eq!(
+        applied(&registry, &sections([("a", by_count)])),
+        "breaker a: of_last none -> 20, over 10s -> none, failures none -> 10, failure_rate 50 -> none, \
+         slow_calls 80 -> none, slow_rate none -> 80, min_calls 12 -> none, cool_down 7ms -> 1.5s, \
+         longest_cool_down 70ms -> none, probes 3 -> 1, close_after 4 -> 1, reopen_after 5 -> 1, \
+         probe_lease 9ms -> 30s"
+    );
+}
+
+#[test]
+fn a_check_has_the_reasons_of_an_apply_and_changes_nothing() {
+    let registry = BreakerRegistry::new();
+    applied(&registry, &sections([("kept", in_a_row(5)), ("gone", in_a_row(5))]));
+    for sections in [
+        sections([("kept", in_a_row(0)), ("new", in_a_row(1))]),
+        sections([("kept", section(|section| section.count_cancelled = Some(true)))]),
+        sections([(" ", in_a_row(1))]),
+    ] {
+        let checked = registry.check(&sections, &FakeClock::new()).expect_err("refused");
+        assert_eq!(checked.to_string(), refused(&registry, &sections));
+    }
+    let valid = sections([("kept", in_a_row(9)), ("new", in_a_row(1))]);
+    registry.check(&valid, &FakeClock::new()).expect("valid");
+    assert_eq!((registry.len(), registry.breaker("new").is_none()), (2, true));
+    assert_eq!(registry.breaker("kept").expect("there").settings(), Settings::consecutive(5));
 }

@@ -42,7 +42,8 @@ fn a_section_of_a_configuration_changes_the_settings_of_all_keys() {
     (config.failures, config.cool_down) = (Some(1), Some(ms(50)));
     let mut sections = [("hosts".to_owned(), config)].into();
     let applied = registry.apply(&sections, &executor.clock()).expect("valid");
-    assert_eq!(applied.to_string(), "hosts: changed");
+    let changed = "breaker hosts: of_last 2 -> 1, failures 2 -> 1, cool_down 10ms -> 50ms";
+    assert_eq!(applied.to_string(), changed);
     assert_eq!(guards.settings(), Settings::consecutive(1).cool_down(ms(50)));
     assert!(call(&guards, &1, Err("down")).is_err() && is_open(&guards, 1));
     assert!(registry.apply(&sections, &executor.clock()).expect("valid").is_empty());

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use bulklink_tokio::config;
 use tokio::time::sleep;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -62,4 +63,21 @@ async fn each_change_and_each_refused_text_is_logged_once() {
         r#"INFO bulklink_tokio::watch: the settings have changed cause="the file has changed" path=PATH change="four.""#,
     ];
     assert_eq!(logged(path.to_str().unwrap()), events);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_several_lines_is_logged_in_one() {
+    lines();
+    let path = folder("lines").join("a.toml");
+    std::fs::write(&path, "one = 1").unwrap();
+    let apply = |text: &str| {
+        toml::from_str::<toml::Table>(text)?;
+        Ok("")
+    };
+    let watch = config::watch(&path, apply).await.unwrap();
+    replace(&path, "one = 1\ntwo");
+    sleep(60 * SECOND).await;
+    let reasons = "TOML parse error at line 2, column 4; 2 | two; key with no value, expected `=`";
+    assert_eq!(watch.status().refusal.as_deref(), Some(reasons));
+    assert!(logged(path.to_str().unwrap()).pop().unwrap().ends_with(&format!("reasons={reasons:?}")));
 }

@@ -88,6 +88,7 @@ use crate::Reserve;
 pub use applied::{Action, Applied, Change};
 pub(crate) use duration::{exact, reserve_text};
 pub use error::{ApplyError, ConfigError, Problem};
+pub use require::require;
 pub(crate) use section::Settings;
 
 /// All bulkheads and partitions of a configuration, by their labels.

@@ -13,7 +13,7 @@ use crate::label::{self, quoted};
 pub struct Place<'a> {
     /// The path of the configuration in a larger one; empty if it is the whole.
     pub(crate) root: &'a str,
-    pub(crate) table: &'static str,
+    pub(crate) table: &'a str,
     pub(crate) label: &'a str,
     pub(crate) key: Option<&'a str>,
 }
@@ -25,7 +25,7 @@ pub(crate) const PARTITIONS: &str = "partitions";
 impl<'a> Place<'a> {
     /// Names a section by its table and its label.
     #[must_use]
-    pub fn new(table: &'static str, label: &'a str) -> Self {
+    pub fn new(table: &'a str, label: &'a str) -> Self {
         Place { root: "", table, label, key: None }
     }
 

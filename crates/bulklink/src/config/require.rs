@@ -1,34 +1,64 @@
 //! The sections that a program needs, and which section may be a misspelling of a missing one.
 
+use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
 use super::place::{BULKHEADS, PARTITIONS, Place};
-use super::{Config, Problem};
+use super::{Config, ConfigError, Problem};
+
+/// Checks that there are sections with these labels, of any kind, which the program needs. `path`
+/// is the path of all of them in the configuration.
+///
+/// [`Config::require`] does so for bulkheads and partitions.
+///
+/// # Errors
+///
+/// If a section is missing. The error has every one, and beside it a section that is not required
+/// and may be a misspelling of it.
+///
+/// ```
+/// use bulklink::config;
+/// use std::collections::BTreeMap;
+///
+/// // Such as the sections of breakers, or of shares of a fleet.
+/// let breakers = BTreeMap::from([("serach".to_owned(), ()), ("orders".to_owned(), ())]);
+/// assert_eq!(
+///     config::require("breakers", &breakers, &["orders", "search"]).unwrap_err().to_string(),
+///     "breakers.search must be there (is it breakers.serach, which is not required?)"
+/// );
+/// ```
+pub fn require<T>(path: &str, sections: &BTreeMap<String, T>, labels: &[&str]) -> Result<(), ConfigError> {
+    let required: Vec<_> = labels.iter().map(|label| Place::new(path, label.trim())).collect();
+    let found: Vec<_> = sections.keys().map(|label| Place::new(path, label)).collect();
+    ConfigError::unless_none(missing(&required, &found))
+}
 
 impl Config {
     /// Returns a problem for each of these sections that is not there.
-    pub(super) fn missing(&self, bulkheads: &[&str], partitions: &[&str]) -> Vec<Problem> {
-        let has = |table, label: &str| self.sections(table).any(|place| place.label.trim() == label);
-        let required = [(BULKHEADS, bulkheads), (PARTITIONS, partitions)];
-        let required = required.iter().flat_map(|(table, labels)| labels.iter().map(|label| (*table, label.trim())));
-        let required: Vec<(&'static str, &str)> = required.collect();
-        let is_required = |place: &Place<'_>| required.contains(&(place.table, place.label.trim()));
-        let others: Vec<Place<'_>> =
-            [BULKHEADS, PARTITIONS].iter().flat_map(|table| self.sections(table)).filter(|p| !is_required(p)).collect();
-        let missing = required.iter().filter(|(table, label)| !has(table, label));
-        let problem = |place: Place<'_>| match similar(place, &others) {
-            Some(other) => place.problem(format_args!("must be there (is it {other}, which is not required?)")),
-            None => place.problem("must be there"),
-        };
-        missing.map(|(table, label)| problem(self.place(table, label))).collect()
+    pub(super) fn missing<'a>(&'a self, bulkheads: &[&'a str], partitions: &[&'a str]) -> Vec<Problem> {
+        let bulkheads = bulkheads.iter().map(|label| self.place(BULKHEADS, label.trim()));
+        let partitions = partitions.iter().map(|label| self.place(PARTITIONS, label.trim()));
+        let required: Vec<_> = bulkheads.chain(partitions).collect();
+        let bulkheads = self.bulkheads.keys().map(|label| self.place(BULKHEADS, label));
+        let partitions = self.partitions.keys().map(|label| self.place(PARTITIONS, label));
+        missing(&required, &bulkheads.chain(partitions).collect::<Vec<_>>())
     }
+}
 
-    fn sections(&self, table: &'static str) -> impl Iterator<Item = Place<'_>> {
-        let bulkheads = self.bulkheads.keys().filter(move |_| table == BULKHEADS);
-        let partitions = self.partitions.keys().filter(move |_| table == PARTITIONS);
-        bulkheads.chain(partitions).map(move |label| self.place(table, label))
-    }
+/// Returns a problem for each of the required sections that was not found.
+fn missing(required: &[Place<'_>], found: &[Place<'_>]) -> Vec<Problem> {
+    let is_in = |place: &Place<'_>, places: &[Place<'_>]| {
+        places.iter().any(|other| (other.table, other.label.trim()) == (place.table, place.label.trim()))
+    };
+    let others: Vec<_> = found.iter().filter(|place| !is_in(place, required)).copied().collect();
+    let missing = required.iter().filter(|place| !is_in(place, found));
+    let problem = |place: &Place<'_>| match similar(*place, &others) {
+        Some(other) => place.problem(format_args!("must be there (is it {other}, which is not required?)")),
+        None => place.problem("must be there"),
+    };
+    missing.map(problem).collect()
 }
 
 /// Returns the section whose label is most like that of `place`, if one is like it: equal but for

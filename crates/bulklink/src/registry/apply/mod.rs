@@ -79,11 +79,44 @@ impl Registry {
         R: Clock + Clone + Send + Sync + 'static,
     {
         let _turn = self.turn.take().ok_or(ApplyError::Busy)?;
+        self.carry_out(self.plan(config, runtime)?)
+    }
+
+    /// Checks whether a configuration could be [applied](Registry::apply) now, and changes nothing.
+    ///
+    /// For settings with sections of several registries, of which all are to be applied or none:
+    /// check those of all before the first is applied. [`Config::check`] needs no registry.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Registry::apply).
+    ///
+    /// ```
+    /// # use bulklink::config::Config;
+    /// # use bulklink::{Registry, StdClock};
+    /// let registry = Registry::new();
+    /// let mut config = Config::default();
+    /// config.bulkheads.entry("payments".into()).or_default().parallelism = Some(0);
+    /// let refused = registry.check(&config, &StdClock).unwrap_err();
+    /// assert_eq!(refused.problems()[0].path(), "bulkheads.payments.parallelism");
+    /// ```
+    pub fn check<R>(&self, config: &Config, runtime: &R) -> Result<(), ApplyError>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
+        let _turn = self.turn.take().ok_or(ApplyError::Busy)?;
+        self.plan(config, runtime).map(|_| ())
+    }
+
+    fn plan<'a, R>(&self, config: &'a Config, runtime: &R) -> Result<Plan<'a>, ApplyError>
+    where
+        R: Clock + Clone + Send + Sync + 'static,
+    {
         let (is_closed, members) = self.members.with(|members| (members.is_closed, members.numbered()));
         if is_closed {
             return Err(ApplyError::Closed);
         }
-        self.carry_out(Plan::of(Checked::of(config), &members, runtime)?)
+        Ok(Plan::of(Checked::of(config), &members, runtime)?)
     }
 
     /// Capacities shrink first, which a call that waits can prevent; and to change that back only

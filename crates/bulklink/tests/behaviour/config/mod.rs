@@ -45,13 +45,18 @@ impl World {
 
     /// Returns the text of the changes.
     fn applied(&self) -> String {
+        let before = self.shapes();
+        self.registry.check(&self.config, &self.clock).expect("valid");
+        assert_eq!(self.shapes(), before, "a check changes nothing");
         self.apply().expect("valid").to_string()
     }
 
     /// Returns the text of why nothing is changed.
     fn refused(&self) -> String {
         let before = self.shapes();
+        let checked = self.registry.check(&self.config, &self.clock).expect_err("refused");
         let error = self.apply().expect_err("refused");
+        assert_eq!(checked, error);
         assert_eq!(self.shapes(), before, "nothing has changed");
         crate::chain(&error).replacen("the configuration was not applied: ", "", 1)
     }

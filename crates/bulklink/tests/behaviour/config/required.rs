@@ -1,7 +1,9 @@
 //! The sections that a program requires, and the place of a configuration in a larger one.
 
+use std::collections::BTreeMap;
+
 use bulklink::Registry;
-use bulklink::config::Config;
+use bulklink::config::{Config, require};
 use bulklink::testing::FakeClock;
 
 #[test]
@@ -82,4 +84,16 @@ fn each_path_begins_with_that_of_the_configuration() {
 fn problems(config: &Config, bulkheads: &[&str], partitions: &[&str]) -> Vec<String> {
     let error = config.require(bulkheads, partitions).unwrap_err();
     error.problems().iter().map(ToString::to_string).collect()
+}
+
+/// As those of breakers and of shares.
+#[test]
+fn sections_of_any_kind_are_required_alike() {
+    let sections: BTreeMap<_, _> = ["serach", " b ", "c.d"].into_iter().map(|label| (label.to_owned(), ())).collect();
+    assert_eq!(require("breakers", &sections, &["b", " c.d "]), Ok(()));
+    assert_eq!(
+        require("a.shares", &sections, &["search", "c.e", "b"]).unwrap_err().to_string(),
+        "a.shares.search must be there (is it a.shares.serach, which is not required?); \
+         a.shares.\"c.e\" must be there (is it a.shares.\"c.d\", which is not required?)"
+    );
 }
