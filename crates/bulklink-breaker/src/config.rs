@@ -1,7 +1,7 @@
 //! Breakers from a configuration.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::registry::Circuits;
 use crate::{Breaker, Settings};
 
 /// The path of a section in an error begins with this.
-const TABLE: &str = "breakers";
+pub(crate) const TABLE: &str = "breakers";
 
 /// The section of a breaker in a configuration. A field that is `None` has the default of
 /// [`Settings`]; without any of the first four and the slow ones, five failures in a row open the
@@ -312,7 +312,8 @@ impl AppliedBreakers {
 
     fn line(&mut self, label: &str, change: impl fmt::Display) {
         let separator = if self.text.is_empty() { "" } else { "\n" };
-        self.text += &format!("{separator}breaker {label}: {change}");
+        // A string takes all.
+        let _ = write!(self.text, "{separator}breaker {label}: {change}");
     }
 }
 

@@ -9,7 +9,7 @@ use std::mem;
 use std::sync::Arc;
 
 use bulklink::Handle;
-use bulklink::config::ConfigError;
+use bulklink::config::{Apply, ApplyError, ConfigError};
 use bulklink::runtime::{Clock, Runtime};
 
 use self::member::Member;
@@ -291,8 +291,12 @@ impl BreakerRegistry {
             labels.sort();
             labels
         };
-        labels(kept).into_iter().for_each(|label| applied.keep(label));
-        labels(removed).into_iter().for_each(|label| applied.remove(label));
+        for label in labels(kept) {
+            applied.keep(label);
+        }
+        for label in labels(removed) {
+            applied.remove(label);
+        }
     }
 
     /// Adds all of these, or none.
@@ -399,6 +403,23 @@ impl BreakerRegistry {
         for member in self.members() {
             member.circuits.force_closed();
         }
+    }
+}
+
+impl<C: Clock + Clone + Send + Sync + 'static> Apply<C> for BreakerRegistry {
+    type Sections = BTreeMap<String, BreakerConfig>;
+
+    fn require(sections: &Self::Sections, earlier: &Self::Sections) -> Result<(), ConfigError> {
+        let labels: Vec<_> = earlier.keys().map(String::as_str).collect();
+        bulklink::config::require(config::TABLE, sections, &labels)
+    }
+
+    fn check(&self, sections: &Self::Sections, clock: &C) -> Result<(), ApplyError> {
+        Ok(self.check(sections, clock)?)
+    }
+
+    fn apply(&self, sections: &Self::Sections, clock: &C) -> Result<String, ApplyError> {
+        Ok(self.apply(sections, clock)?.to_string())
     }
 }
 

@@ -4,4 +4,6 @@
 pub use bulklink::config::*;
 
 #[cfg(feature = "watch")]
-pub use crate::watch::{Watch, WatchStatus, follow, watch};
+pub use crate::follow::{Follow, follow};
+#[cfg(feature = "watch")]
+pub use crate::watch::{Watch, WatchStatus, watch};

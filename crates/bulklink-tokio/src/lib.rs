@@ -229,6 +229,8 @@ pub mod config;
 #[cfg(feature = "drain")]
 mod drain;
 mod driver;
+#[cfg(feature = "watch")]
+mod follow;
 #[cfg(any(feature = "drain", feature = "watch"))]
 mod signals;
 mod timer;

@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::signals::Signals;
 
-type BoxError = Box<dyn Error + Send + Sync>;
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The time between two reads.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ const HURRIED: Duration = Duration::from_millis(20);
 /// first that it applies something to. After a failure, the text that was applied before is applied
 /// again when the file has it again. The result of `apply` names the changes, and is logged.
 ///
-/// [`follow`] does the same with settings that are read from the text.
+/// [`follow`](crate::config::follow) does all that for settings that are read from the text.
 ///
 /// The file is read every second, and as soon as possible on SIGHUP. A text is applied once two
 /// reads in a row have found it, as it may be half written before. On SIGHUP, the second one is
@@ -110,77 +110,6 @@ pub async fn watch<D: Display + 'static>(
         }
     });
     Ok(Watch { state, task: task.abort_handle() })
-}
-
-/// Reads settings from a file and applies them now, and from then on whenever the file has changed,
-/// as [`watch`]. Returns the settings of the start, from the same read.
-///
-/// `read` makes the settings of a text, and should refuse those that lack a
-/// [required](crate::config::Config::require) section. `apply` gets these settings, and those of the start
-/// to compare with: what differs outside of the registries changes only at a restart, and the log
-/// should say so. At the start, both are the same.
-///
-/// # Errors
-///
-/// As [`watch`].
-///
-/// # Cancel safety
-///
-/// As [`watch`].
-///
-/// # Panics
-///
-/// As [`watch`].
-///
-/// # Examples
-///
-/// ```no_run
-/// use bulklink_tokio::{Registry, Tokio, config};
-///
-/// #[derive(serde::Deserialize)]
-/// struct Settings {
-///     listen: std::net::SocketAddr,
-///     limits: config::Config,
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-/// let limits = Registry::new();
-/// let registry = limits.clone();
-/// let apply = move |settings: &Settings, started: &Settings| {
-///     if settings.listen != started.listen {
-///         eprintln!("the address changes at the next restart");
-///     }
-///     Ok(registry.apply(&settings.limits, &Tokio)?)
-/// };
-/// let (settings, _watch) =
-///     config::follow("app.toml", |text| toml::from_str(text), apply).await?;
-/// let listener = tokio::net::TcpListener::bind(settings.listen).await?;
-/// # Ok(())
-/// # }
-/// ```
-pub async fn follow<T: Send + Sync + 'static, E: Into<BoxError>, D: Display + 'static>(
-    path: impl Into<PathBuf>,
-    mut read: impl FnMut(&str) -> Result<T, E> + Send + 'static,
-    mut apply: impl FnMut(&T, &T) -> Result<D, BoxError> + Send + 'static,
-) -> Result<(Arc<T>, Watch), BoxError> {
-    let first = Arc::new(OnceLock::<Arc<T>>::new());
-    let started = Arc::clone(&first);
-    let apply = move |text: &str| {
-        let settings = read(text).map_err(Into::into)?;
-        if let Some(started) = started.get() {
-            return apply(&settings, started);
-        }
-        let applied = apply(&settings, &settings)?;
-        // Once: nothing is watched yet, and only one that succeeds goes on.
-        let _ = started.set(Arc::new(settings));
-        Ok(applied)
-    };
-    let watch = watch(path, apply).await?;
-    match first.get() {
-        Some(started) => Ok((Arc::clone(started), watch)),
-        None => unreachable!("the settings of the start were applied"),
-    }
 }
 
 /// A file that is watched. **Dropping this ends the watch**: keep it for as long as the service

@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::{SECOND, Texts, folder, replace};
 
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Lines {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
@@ -31,13 +31,13 @@ impl MakeWriter<'_> for Lines {
 }
 
 /// Returns what follows the path in the lines that have it.
-fn logged(path: &str) -> Vec<String> {
+pub(super) fn logged(path: &str) -> Vec<String> {
     let text = String::from_utf8(lines().0.lock().unwrap().clone()).unwrap();
     let lines = text.lines().filter(|line| line.contains(path));
     lines.map(|line| line.replace(path, "PATH").trim().to_owned()).collect()
 }
 
-fn lines() -> &'static Lines {
+pub(super) fn lines() -> &'static Lines {
     static LINES: OnceLock<Lines> = OnceLock::new();
     LINES.get_or_init(|| {
         let lines = Lines::default();

@@ -2,17 +2,16 @@
 //! each whole second.
 #![cfg(all(feature = "watch", feature = "serde", feature = "tracing"))]
 
+mod follow;
 mod log;
 mod schedules;
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bulklink_breaker::{self as breaker, BreakerConfig, BreakerRegistry};
 use bulklink_tokio::config::{self, ApplyError, Watch};
 use bulklink_tokio::{Registry, Tokio};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -275,65 +274,4 @@ async fn what_is_no_file_is_refused_and_not_read() {
     fs::create_dir_all(&path).unwrap();
     let error = config::watch(&path, Texts::default().apply()).await.unwrap_err();
     assert!(format!("{error:?}").ends_with("it is no file"), "{error:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn settings_are_followed_and_compared_with_those_of_the_start() {
-    let path = folder("settings").join("a.txt");
-    let compared = Arc::new(Mutex::new(Vec::new()));
-    let (read, seen) = (|text: &str| text.trim().parse::<u32>(), Arc::clone(&compared));
-    let apply = move |settings: &u32, started: &u32| {
-        seen.lock().unwrap().push((*settings, *started));
-        if *settings < 100 { Ok("") } else { Err("too large".into()) }
-    };
-    for (text, error) in [("one", "invalid digit found in string"), ("100", "too large")] {
-        fs::write(&path, text).unwrap();
-        let refused = config::follow(&path, read, apply.clone()).await.unwrap_err();
-        assert!(format!("{refused:?}").ends_with(error), "{refused:?}");
-    }
-    compared.lock().unwrap().clear();
-    fs::write(&path, "1").unwrap();
-    let (started, watch) = config::follow(&path, read, apply).await.unwrap();
-    for text in ["2", "two", "200", "3"] {
-        replace(&path, text);
-        sleep(3 * SECOND).await;
-    }
-    assert_eq!(*compared.lock().unwrap(), [(1, 1), (2, 1), (200, 1), (3, 1)]);
-    assert_eq!((*started, watch.status().applied, watch.status().refused), (1, 3, 2));
-}
-
-/// A file with sections of bulkheads and of breakers.
-#[tokio::test(start_paused = true)]
-async fn a_text_with_a_part_that_is_refused_changes_no_other_part() {
-    let path = folder("parts").join("a.toml");
-    let text = |parallelism: u32, failures: u32| {
-        format!("[limits.bulkheads.a]\nparallelism = {parallelism}\n[breakers.a]\nfailures = {failures}\n")
-    };
-    fs::write(&path, text(12, 3)).unwrap();
-    let (limits, circuits) = (Registry::new(), BreakerRegistry::new());
-    let (all_limits, all_circuits) = (limits.clone(), circuits.clone());
-    let apply = move |settings: &Settings, _: &Settings| {
-        all_circuits.check(&settings.breakers, &Tokio)?;
-        let changes = all_limits.apply(&settings.limits, &Tokio)?;
-        Ok(format!("{changes}\n{}", all_circuits.apply(&settings.breakers, &Tokio)?))
-    };
-    let (_, watch) = config::follow(&path, |text| toml::from_str(text), apply).await.unwrap();
-    let now = || {
-        let capacity = limits.get("a").unwrap().status().limits.capacity;
-        (capacity, circuits.breaker("a").unwrap().settings())
-    };
-    let started = (12, breaker::Settings::consecutive(3));
-    for (parallelism, failures, expected) in
-        [(13, 0, started), (0, 4, started), (13, 4, (13, breaker::Settings::consecutive(4)))]
-    {
-        replace(&path, &text(parallelism, failures));
-        sleep(3 * SECOND).await;
-        assert_eq!((now(), watch.status().refusal.is_none()), (expected, expected != started));
-    }
-}
-
-#[derive(serde::Deserialize)]
-struct Settings {
-    limits: config::Config,
-    breakers: BTreeMap<String, BreakerConfig>,
 }

@@ -67,6 +67,7 @@
 //! ```
 
 mod applied;
+mod apply;
 mod check;
 mod duration;
 mod error;
@@ -86,6 +87,7 @@ use self::place::Place;
 use crate::Reserve;
 
 pub use applied::{Action, Applied, Change};
+pub use apply::Apply;
 pub(crate) use duration::{exact, reserve_text};
 pub use error::{ApplyError, ConfigError, Problem};
 pub use require::require;

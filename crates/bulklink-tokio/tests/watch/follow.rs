@@ -1,0 +1,139 @@
+//! A file with sections of bulkheads and of breakers, and with settings that do not change live.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bulklink_breaker::{BreakerConfig, BreakerRegistry};
+use bulklink_tokio::Registry;
+use bulklink_tokio::config::{self, Config, Watch};
+use tokio::time::sleep;
+
+use super::log::{lines, logged};
+use super::{BoxError, SECOND, folder, replace};
+
+#[derive(Debug, serde::Deserialize)]
+struct Settings {
+    port: u16,
+    limits: Config,
+    breakers: BTreeMap<String, BreakerConfig>,
+}
+
+#[derive(Default)]
+struct Service {
+    limits: Registry,
+    circuits: BreakerRegistry,
+}
+
+impl Service {
+    async fn follow(&self, path: &Path) -> Result<(Arc<Settings>, Watch), BoxError> {
+        let file = config::follow(path, |text| toml::from_str::<Settings>(text));
+        let file = file.part(&self.limits, |settings| settings.limits.clone().at("limits"));
+        let file = file.part(&self.circuits, |settings| settings.breakers.clone());
+        file.fixed("port", |settings| settings.port).start().await
+    }
+
+    /// Returns the limit of the bulkhead, and the failures in a row of the breaker.
+    fn now(&self) -> (usize, Option<u32>) {
+        let capacity = self.limits.get("search").map_or(0, |search| search.status().limits.capacity);
+        (capacity, self.circuits.breaker("search").and_then(|search| search.settings().window_calls()))
+    }
+}
+
+fn file(name: &str) -> PathBuf {
+    folder(name).join("a.toml")
+}
+
+fn text(port: u16, parallelism: u32, failures: u32) -> String {
+    format!(
+        "port = {port}\n[limits.bulkheads.search]\nparallelism = {parallelism}\n\
+         [breakers.search]\nfailures = {failures}\n"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_with_a_part_that_is_refused_changes_no_other_part() {
+    let (path, service) = (file("parts"), Service::default());
+    fs::write(&path, text(80, 12, 3)).unwrap();
+    let (settings, watch) = service.follow(&path).await.unwrap();
+    assert_eq!((settings.port, service.now()), (80, (12, Some(3))));
+    let bulkhead = "limits.bulkheads.search.parallelism must be from 1 to 2147483647, got 0";
+    let breaker = "breakers.search.failures must be from 1 to 10000, got 0";
+    for (parallelism, failures, refusal) in [
+        (13, 0, Some(breaker.to_owned())),
+        (0, 4, Some(bulkhead.to_owned())),
+        (0, 0, Some(format!("{bulkhead}; {breaker}"))),
+    ] {
+        replace(&path, &text(80, parallelism, failures));
+        sleep(3 * SECOND).await;
+        let refusal = refusal.map(|reasons| format!("the configuration was not applied: {reasons}"));
+        assert_eq!((service.now(), watch.status().refusal), ((12, Some(3)), refusal));
+    }
+    replace(&path, &text(80, 13, 4));
+    sleep(3 * SECOND).await;
+    assert_eq!((service.now(), watch.status().refusal), ((13, Some(4)), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_section_of_the_start_must_stay_and_others_come_and_go() {
+    let (path, service) = (file("stay"), Service::default());
+    let started = text(80, 12, 3);
+    fs::write(&path, &started).unwrap();
+    let (_, watch) = service.follow(&path).await.unwrap();
+    for (section, misspelt, wanted) in [
+        ("breakers.search", "breakers.serach", "breakers.search"),
+        ("bulkheads.search", "bulkheads.serach", "limits.bulkheads.search"),
+    ] {
+        replace(&path, &started.replace(section, misspelt));
+        sleep(3 * SECOND).await;
+        let similar = wanted.replace("search", "serach");
+        let reason = format!(
+            "the configuration was not applied: {wanted} must be there (is it {similar}, which is not required?)"
+        );
+        assert_eq!((service.now(), watch.status().refusal), ((12, Some(3)), Some(reason)));
+    }
+    let more = format!("{started}[limits.bulkheads.b]\nparallelism = 1\n[breakers.b]\nfailures = 1\n");
+    for (text, members) in [(more, 2), (started, 1)] {
+        replace(&path, &text);
+        sleep(3 * SECOND).await;
+        assert_eq!((service.limits.len(), service.circuits.len()), (members, members));
+    }
+    assert_eq!(watch.status().refusal, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changes_at_a_restart_only_is_logged() {
+    lines();
+    let (path, service) = (file("fixed"), Service::default());
+    fs::write(&path, text(80, 12, 3)).unwrap();
+    let (_, watch) = service.follow(&path).await.unwrap();
+    let started = ["search: added, parallelism 12", "breaker search: added, of_last 3, failures 3"];
+    for (port, parallelism, changes) in [
+        (80, 12, &started[..]),
+        (81, 13, &["search: parallelism 12 -> 13", "port: changes at the next restart"]),
+        (80, 12, &["search: parallelism 13 -> 12"]),
+    ] {
+        replace(&path, &text(port, parallelism, 3));
+        sleep(3 * SECOND).await;
+        let logged = logged(path.to_str().unwrap());
+        for (line, change) in logged[logged.len() - changes.len()..].iter().zip(changes) {
+            assert!(line.ends_with(&format!("change={change:?}")), "{line}");
+        }
+    }
+    assert_eq!(watch.status().applied, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_does_not_start_with_a_part_that_is_refused() {
+    let (path, service) = (file("refused"), Service::default());
+    for (text, reason) in [
+        (text(80, 12, 0), "breakers.search.failures must be from 1 to 10000, got 0"),
+        ("port = 80\n".into(), "missing field `limits`"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let refused = service.follow(&path).await.unwrap_err();
+        assert!(format!("{refused:?}").contains(reason), "{refused:?}");
+        assert_eq!(service.now(), (0, None));
+    }
+}

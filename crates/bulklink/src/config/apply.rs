@@ -1,0 +1,57 @@
+//! What sections of a configuration are applied to.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use super::{ApplyError, Config, ConfigError};
+use crate::{Clock, Registry};
+
+/// A registry that sections of a configuration are applied to, and what it makes runs on `R`.
+///
+/// It is for what applies a file with sections of several registries as a whole, such as
+/// `config::follow` of `bulklink-tokio`. A program has the methods of the registries.
+pub trait Apply<R> {
+    /// All sections for such a registry.
+    type Sections;
+
+    /// Checks that these sections have each that an earlier configuration has: a program has looked
+    /// it up.
+    ///
+    /// # Errors
+    ///
+    /// If one is missing.
+    fn require(sections: &Self::Sections, earlier: &Self::Sections) -> Result<(), ConfigError>;
+
+    /// Checks whether the sections could be applied now, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As `apply`.
+    fn check(&self, sections: &Self::Sections, runtime: &R) -> Result<(), ApplyError>;
+
+    /// Makes the registry as the sections say, or changes nothing. Returns the changes, a line for
+    /// each.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot.
+    fn apply(&self, sections: &Self::Sections, runtime: &R) -> Result<String, ApplyError>;
+}
+
+impl<R: Clock + Clone + Send + Sync + 'static> Apply<R> for Registry {
+    type Sections = Config;
+
+    fn require(sections: &Config, earlier: &Config) -> Result<(), ConfigError> {
+        let bulkheads: Vec<_> = earlier.bulkheads.keys().map(|label| &**label).collect();
+        let partitions: Vec<_> = earlier.partitions.keys().map(|label| &**label).collect();
+        sections.require(&bulkheads, &partitions)
+    }
+
+    fn check(&self, sections: &Config, runtime: &R) -> Result<(), ApplyError> {
+        self.check(sections, runtime)
+    }
+
+    fn apply(&self, sections: &Config, runtime: &R) -> Result<String, ApplyError> {
+        self.apply(sections, runtime).map(|applied| applied.to_string())
+    }
+}
