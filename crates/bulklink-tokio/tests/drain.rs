@@ -282,8 +282,10 @@ async fn another_step_is_aborted_at_the_limit_and_is_named_if_all_else_has_ended
             drop(held);
         });
         let drained = if runs_a_server {
-            let end =
-                |closed: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| async { Ok::<_, io::Error>(closed.await) };
+            let end = |closed: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| async {
+                closed.await;
+                Ok::<_, io::Error>(())
+            };
             drain.serve(|closed| Box::pin(end(closed))).await.unwrap()
         } else {
             drain.run().await.unwrap()

@@ -89,7 +89,7 @@ fn problems(config: &Config, bulkheads: &[&str], partitions: &[&str]) -> Vec<Str
 /// As those of breakers and of shares.
 #[test]
 fn sections_of_any_kind_are_required_alike() {
-    let sections: BTreeMap<_, _> = ["serach", " b ", "c.d"].into_iter().map(|label| (label.to_owned(), ())).collect();
+    let sections: BTreeMap<_, _> = ["serach", " b ", "c.d"].into_iter().map(|label| (label.to_owned(), 1)).collect();
     assert_eq!(require("breakers", &sections, &["b", " c.d "]), Ok(()));
     assert_eq!(
         require("a.shares", &sections, &["search", "c.e", "b"]).unwrap_err().to_string(),
