@@ -31,7 +31,8 @@ type Part<T> = Box<dyn Fn(&Compared<'_, T>, Step) -> Result<String, ApplyError> 
 /// let limits = Registry::new();
 /// let file = config::follow("app.toml", |text| toml::from_str::<Settings>(text));
 /// let file = file.part(&limits, |settings| settings.limits.clone().at("limits"));
-/// let (settings, _watch) = file.fixed("listen", |settings| settings.listen).start().await?;
+/// let file = file.fixed("listen", |settings| settings.listen);
+/// let (settings, _watch) = file.start().await?;
 ///
 /// let orders: Bulkhead = limits.bulkhead("orders")?;
 /// let listener = tokio::net::TcpListener::bind(settings.listen).await?;
@@ -48,10 +49,10 @@ pub fn follow<T, E: Into<BoxError>>(
 /// The settings of a file, and what their parts are applied to: [`follow`] begins it, and
 /// [`start`](Follow::start) ends it.
 ///
-/// All parts of a text are checked before one is applied, so a text that is refused changes nothing,
-/// and has the reasons of all parts. A section that the text of the start has must stay, as the
-/// program has looked it up: a text without it is refused, and names one that may be a misspelling
-/// of it. Others can be added and removed.
+/// All parts of a text are checked before one is applied, so a text that is refused changes
+/// nothing, and has the reasons of all parts. A section that the text of the start has must stay,
+/// as the program has looked it up: a text without it is refused, and names one that may be a
+/// misspelling of it. Others can be added and removed.
 #[must_use = "it does nothing until it is started"]
 pub struct Follow<T> {
     path: PathBuf,
@@ -74,8 +75,9 @@ enum Step {
 impl<T: Send + Sync + 'static> Follow<T> {
     /// Applies a part of the settings to a registry.
     ///
-    /// Parts are applied in this order. A registry of bulkheads should come first: a call that begins
-    /// to wait between check and change can have its part refused, and then no part is applied.
+    /// Parts are applied in this order. A registry of bulkheads should come first: a call that
+    /// begins to wait between check and change can have its part refused, and then no part is
+    /// applied.
     pub fn part<A>(mut self, registry: &A, sections: impl Fn(&T) -> A::Sections + Send + 'static) -> Self
     where
         A: Apply<Tokio> + Clone + Send + 'static,

@@ -302,8 +302,8 @@ impl Error for Refused {
     }
 }
 
-/// Returns the texts of an error of `apply` and of its causes, in one line: readers of TOML draw the
-/// place of an error below its text, over several.
+/// Returns the texts of an error of `apply` and of its causes, in one line: readers of TOML draw
+/// the place of an error below its text, over several.
 fn reasons(error: BoxError) -> String {
     let texts = texts(&*error);
     discard(error);

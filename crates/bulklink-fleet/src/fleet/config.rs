@@ -1,12 +1,12 @@
 //! A share from a configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::InvalidArgument;
-use bulklink::config::{ConfigError, Problem};
+use bulklink::config::{Apply, ApplyError, ConfigError, Problem};
 use bulklink::plumbing::config::Place;
 #[cfg(feature = "serde")]
 use bulklink::plumbing::config::duration;
@@ -85,7 +85,7 @@ impl<R> ShareBuilder<R> {
     /// use bulklink::runtime::{Runtime, Spawn};
     /// use bulklink::Registry;
     /// use bulklink_fleet::{Fleet, FleetShare, ShareConfig};
-    /// use std::collections::BTreeMap;
+    /// use std::collections::{BTreeMap, BTreeSet};
     /// use std::error::Error;
     ///
     /// /// Shares the limits of all bulkheads that have a section, at the start.
@@ -266,7 +266,7 @@ impl<R> Fleet<R> {
     /// ```
     /// use bulklink_fleet::{Fleet, MemoryStore, ShareConfig};
     /// use bulklink_tokio::{Bulkhead, Tokio};
-    /// use std::collections::BTreeMap;
+    /// use std::collections::{BTreeMap, BTreeSet};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -288,15 +288,41 @@ impl<R> Fleet<R> {
     /// assert_eq!(refused, text);
     ///
     /// shares.entry("payments".into()).or_default().config = Some(2);
-    /// assert_eq!(fleet.apply(&shares)?.to_string(), "payments: changed");
+    /// assert_eq!(fleet.apply(&shares)?.to_string(), "share payments: changed");
     /// # Ok(())
     /// # }
     /// ```
     pub fn apply(&self, sections: &BTreeMap<String, ShareConfig>) -> Result<AppliedShares, ConfigError> {
         let hub = &self.open.hub;
         let _turn = hub.turn();
-        let (mut problems, mut applied) = (Vec::new(), AppliedShares::default());
-        let (mut planned, mut found) = (Vec::new(), BTreeMap::<Name, Place<'_>>::new());
+        let Plan { mut applied, changes, names } = self.plan(sections)?;
+        for Change { name, seat, values, declaration } in changes {
+            if seat.reconfigure(values, declaration) {
+                applied.changed.push(name.label().into());
+            }
+        }
+        let seats = hub.all().into_iter().filter(|seat| seat.is_configured() && !seat.has_ended());
+        applied.kept = seats.filter(|seat| !names.contains(&seat.name)).map(|seat| seat.name.label().into()).collect();
+        for labels in [&mut applied.changed, &mut applied.unshared, &mut applied.kept] {
+            labels.sort();
+        }
+        Ok(applied)
+    }
+
+    /// Checks whether these sections could be applied now, and changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Self::apply).
+    pub fn check(&self, sections: &BTreeMap<String, ShareConfig>) -> Result<(), ConfigError> {
+        let _turn = self.open.hub.turn();
+        self.plan(sections).map(drop)
+    }
+
+    /// What the sections change. It holds for the present turn.
+    fn plan(&self, sections: &BTreeMap<String, ShareConfig>) -> Result<Plan, ConfigError> {
+        let (mut problems, mut applied, mut changes) = (Vec::new(), AppliedShares::default(), Vec::new());
+        let mut found = BTreeMap::<Name, Place<'_>>::new();
         for (label, section) in sections {
             let place = Place::new(TABLE, label);
             let name = match Name::labelled(&self.namespace, label) {
@@ -310,25 +336,50 @@ impl<R> Fleet<R> {
                 problems.push(place.problem(format_args!("must have another label, as {first} has this one")));
                 continue;
             }
-            let checked = match hub.of_name(&name).filter(|seat| !seat.has_ended()) {
-                Some(seat) => seat.plan(section).map(|plan| planned.push((name, seat, plan))),
+            let checked = match self.open.hub.of_name(&name).filter(|seat| !seat.has_ended()) {
+                Some(seat) => seat.plan(section).map(|(values, declaration)| {
+                    changes.push(Change { name, seat, values, declaration });
+                }),
                 None => section.check().map(|()| applied.unshared.push(name.label().into())),
             };
             problems.extend(checked.err().map(|invalid| problem(place, &invalid)));
         }
         ConfigError::unless_none(problems)?;
-        for (name, seat, (values, declaration)) in planned {
-            if seat.reconfigure(values, declaration) {
-                applied.changed.push(name.label().into());
-            }
-        }
-        let seats = hub.all().into_iter().filter(|seat| seat.is_configured() && !seat.has_ended());
-        applied.kept =
-            seats.filter(|seat| !found.contains_key(&seat.name)).map(|seat| seat.name.label().into()).collect();
-        for labels in [&mut applied.changed, &mut applied.unshared, &mut applied.kept] {
-            labels.sort();
-        }
-        Ok(applied)
+        Ok(Plan { applied, changes, names: found.into_keys().collect() })
+    }
+}
+
+/// What sections of a configuration change.
+struct Plan {
+    /// With the shares that are not connected.
+    applied: AppliedShares,
+    changes: Vec<Change>,
+    /// Those of all sections.
+    names: BTreeSet<Name>,
+}
+
+struct Change {
+    name: Name,
+    seat: Arc<Seat>,
+    values: Values,
+    declaration: Declaration,
+}
+
+/// For what applies a file as a whole, such as `config::follow` of `bulklink-tokio`.
+impl<R, C> Apply<C> for Fleet<R> {
+    type Sections = BTreeMap<String, ShareConfig>;
+
+    fn require(sections: &Self::Sections, earlier: &Self::Sections) -> Result<(), ConfigError> {
+        let labels: Vec<_> = earlier.keys().map(String::as_str).collect();
+        bulklink::config::require(TABLE, sections, &labels)
+    }
+
+    fn check(&self, sections: &Self::Sections, _: &C) -> Result<(), ApplyError> {
+        Ok(self.check(sections)?)
+    }
+
+    fn apply(&self, sections: &Self::Sections, _: &C) -> Result<String, ApplyError> {
+        Ok(self.apply(sections)?.to_string())
     }
 }
 
@@ -377,7 +428,7 @@ impl fmt::Display for AppliedShares {
         let (unshared, kept) = ("has a section, and no share in this process", "without a section, and kept");
         for (labels, change) in [(&self.changed, "changed"), (&self.unshared, unshared), (&self.kept, kept)] {
             for label in labels {
-                write!(f, "{separator}{label}: {change}")?;
+                write!(f, "{separator}share {label}: {change}")?;
                 separator = "\n";
             }
         }

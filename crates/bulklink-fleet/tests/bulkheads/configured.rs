@@ -23,8 +23,14 @@ fn process(scene: &mut Scene, section: &ShareConfig) -> Process {
 
 fn apply(process: &Process, section: ShareConfig) -> Result<String, String> {
     let sections = Sections::from([("payments".to_owned(), section)]);
+    let status = |process: &Process| format!("{:?}", process.share.status());
+    let before = status(process);
+    let checked = process.fleet.check(&sections).map_err(|error| error.to_string());
+    assert_eq!(status(process), before, "a check changes nothing");
     let applied = process.fleet.apply(&sections);
-    applied.map(|applied| applied.to_string()).map_err(|error| error.to_string())
+    let applied = applied.map(|applied| applied.to_string()).map_err(|error| error.to_string());
+    assert_eq!(checked.err(), applied.as_ref().err().cloned());
+    applied
 }
 
 #[test]
@@ -33,13 +39,13 @@ fn a_higher_config_changes_the_limit_of_the_fleet_and_those_that_apply_it_later_
     let [first, second] = [(); 2].map(|()| process(&mut scene, &section(4, 1)));
     let held = scene.slots(&first, 4);
     assert_eq!(apply(&first, section(4, 1)), Ok(String::new()));
-    assert_eq!(apply(&first, section(6, 2)).as_deref(), Ok("payments: changed"));
+    assert_eq!(apply(&first, section(6, 2)).as_deref(), Ok("share payments: changed"));
     scene.advance(1_100);
     let call = scene.call(&second);
     assert!(call.output().expect("it is over").is_ok(), "two more units are there");
     scene.advance(1_100);
     assert_eq!([&first, &second].map(|process| process.share.status().limit), [6, 6]);
-    assert_eq!(apply(&second, section(6, 2)).as_deref(), Ok("payments: changed"));
+    assert_eq!(apply(&second, section(6, 2)).as_deref(), Ok("share payments: changed"));
     scene.advance(1_100);
     let status = second.share.status();
     assert_eq!((status.limit, status.refusal, status.declined), (6, None, None));
@@ -52,7 +58,7 @@ fn a_lower_limit_is_never_exceeded_by_new_calls() {
     let mut scene = Scene::new();
     let [first, second] = [(); 2].map(|()| process(&mut scene, &section(4, 1)));
     let mut held = scene.slots(&first, 4);
-    assert_eq!(apply(&second, section(2, 2)).as_deref(), Ok("payments: changed"));
+    assert_eq!(apply(&second, section(2, 2)).as_deref(), Ok("share payments: changed"));
     let waits = scene.call(&second);
     for left in [3, 2] {
         scene.advance(1_100);
@@ -83,7 +89,7 @@ fn values_that_others_contradict_are_declined_and_the_share_goes_on() {
     assert_eq!((status.limit, status.refusal), (6, None));
     let more = scene.slots(&second, 2);
     // What is right now can be applied under the same number.
-    assert_eq!(apply(&second, section(6, 2)).as_deref(), Ok("payments: changed"));
+    assert_eq!(apply(&second, section(6, 2)).as_deref(), Ok("share payments: changed"));
     scene.advance(2_200);
     assert_eq!(second.share.status().declined, None);
     drop((held, more));
@@ -143,7 +149,7 @@ fn weight_fetch_and_outage_are_the_process_own_and_what_is_left_out_is_as_before
     assert!(fetched.output().expect("it is over").is_err());
     let mut changed = section(1, 1);
     (changed.fetch, changed.on_outage) = (Some(millis(40)), Some(Outage::Admit));
-    assert_eq!(apply(&process, changed).as_deref(), Ok("payments: changed"));
+    assert_eq!(apply(&process, changed).as_deref(), Ok("share payments: changed"));
     scene.advance(1);
     let fetched = fetching(&mut scene);
     scene.advance(38);
@@ -172,7 +178,7 @@ fn sections_without_a_share_and_shares_without_a_section_are_named() {
     let applied = process.fleet.apply(&sections).unwrap();
     assert_eq!(
         applied.to_string(),
-        "search: has a section, and no share in this process\npayments: without a section, and kept"
+        "share search: has a section, and no share in this process\nshare payments: without a section, and kept"
     );
     let mut expected = AppliedShares::default();
     (expected.unshared, expected.kept) = (vec!["search".into()], vec!["payments".into()]);

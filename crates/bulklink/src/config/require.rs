@@ -24,8 +24,9 @@ use super::{Config, ConfigError, Problem};
 ///
 /// // Such as the sections of breakers, or of shares of a fleet.
 /// let breakers = BTreeMap::from([("serach".to_owned(), ()), ("orders".to_owned(), ())]);
+/// let required = config::require("breakers", &breakers, &["orders", "search"]);
 /// assert_eq!(
-///     config::require("breakers", &breakers, &["orders", "search"]).unwrap_err().to_string(),
+///     required.unwrap_err().to_string(),
 ///     "breakers.search must be there (is it breakers.serach, which is not required?)"
 /// );
 /// ```
