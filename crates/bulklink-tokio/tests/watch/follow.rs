@@ -42,7 +42,7 @@ impl Service {
 }
 
 fn file(name: &str) -> PathBuf {
-    folder(name).join("a.toml")
+    folder(&format!("follow_{name}")).join("a.toml")
 }
 
 fn text(port: u16, parallelism: u32, failures: u32) -> String {
