@@ -335,6 +335,10 @@ where
     type Output = Result<O::Response, O::Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // Of most requests: so the answer is moved once.
+        if self.cancellation.is_none() {
+            return self.poll_answer(context);
+        }
         if let Poll::Ready(answer) = self.as_mut().poll_answer(context) {
             let cancellation = self.cancellation.as_ref();
             let is_late = cancellation.is_some_and(|cancellation| O::is_timeout(&answer) && cancellation.is_due());
