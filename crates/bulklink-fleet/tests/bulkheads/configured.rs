@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bulklink::Bulkhead;
+use bulklink::config::Apply;
 use bulklink_fleet::{AppliedShares, Outage, ShareConfig};
 
 use crate::scene::{Process, Scene, millis};
@@ -183,4 +184,17 @@ fn sections_without_a_share_and_shares_without_a_section_are_named() {
     let mut expected = AppliedShares::default();
     (expected.unshared, expected.kept) = (vec!["search".into()], vec!["payments".into()]);
     assert_eq!(applied, expected);
+}
+
+#[test]
+fn a_followed_file_keeps_the_sections_of_its_start() {
+    fn require<A: Apply<(), Sections = Sections>>(_: &A, labels: [&str; 2]) -> Result<(), String> {
+        let [now, earlier] = labels.map(|label| Sections::from([(label.to_owned(), section(4, 1))]));
+        A::require(&now, &earlier).map_err(|error| error.to_string())
+    }
+    let mut scene = Scene::new();
+    let fleet = process(&mut scene, &section(4, 1)).fleet;
+    assert_eq!(require(&fleet, ["search", "search"]), Ok(()));
+    let missing = require(&fleet, ["serach", "search"]).unwrap_err();
+    assert_eq!(missing, "shares.search must be there (is it shares.serach, which is not required?)");
 }

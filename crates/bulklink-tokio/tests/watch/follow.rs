@@ -41,8 +41,8 @@ impl Service {
     }
 }
 
-fn file(name: &str) -> PathBuf {
-    folder(&format!("follow_{name}")).join("a.toml")
+fn file() -> PathBuf {
+    folder().join("a.toml")
 }
 
 fn text(port: u16, parallelism: u32, failures: u32) -> String {
@@ -54,7 +54,7 @@ fn text(port: u16, parallelism: u32, failures: u32) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_text_with_a_part_that_is_refused_changes_no_other_part() {
-    let (path, service) = (file("parts"), Service::default());
+    let (path, service) = (file(), Service::default());
     fs::write(&path, text(80, 12, 3)).unwrap();
     let (settings, watch) = service.follow(&path).await.unwrap();
     assert_eq!((settings.port, service.now()), (80, (12, Some(3))));
@@ -77,7 +77,7 @@ async fn a_text_with_a_part_that_is_refused_changes_no_other_part() {
 
 #[tokio::test(start_paused = true)]
 async fn a_section_of_the_start_must_stay_and_others_come_and_go() {
-    let (path, service) = (file("stay"), Service::default());
+    let (path, service) = (file(), Service::default());
     let started = text(80, 12, 3);
     fs::write(&path, &started).unwrap();
     let (_, watch) = service.follow(&path).await.unwrap();
@@ -105,7 +105,7 @@ async fn a_section_of_the_start_must_stay_and_others_come_and_go() {
 #[tokio::test(start_paused = true)]
 async fn what_changes_at_a_restart_only_is_logged() {
     lines();
-    let (path, service) = (file("fixed"), Service::default());
+    let (path, service) = (file(), Service::default());
     fs::write(&path, text(80, 12, 3)).unwrap();
     let (_, watch) = service.follow(&path).await.unwrap();
     let started = ["search: added, parallelism 12", "breaker search: added, of_last 3, failures 3"];
@@ -126,7 +126,7 @@ async fn what_changes_at_a_restart_only_is_logged() {
 
 #[tokio::test(start_paused = true)]
 async fn a_service_does_not_start_with_a_part_that_is_refused() {
-    let (path, service) = (file("refused"), Service::default());
+    let (path, service) = (file(), Service::default());
     for (text, reason) in [
         (text(80, 12, 0), "breakers.search.failures must be from 1 to 10000, got 0"),
         ("port = 80\n".into(), "missing field `limits`"),

@@ -49,7 +49,7 @@ pub(super) fn lines() -> &'static Lines {
 #[tokio::test(start_paused = true)]
 async fn each_change_and_each_refused_text_is_logged_once() {
     lines();
-    let (path, texts) = (folder("log").join("a.txt"), Texts::default());
+    let (path, texts) = (folder().join("a.txt"), Texts::default());
     std::fs::write(&path, "one.").unwrap();
     let _watch = texts.watch(&path).await;
     for text in ["two", "three.\nfour."] {
@@ -68,7 +68,7 @@ async fn each_change_and_each_refused_text_is_logged_once() {
 #[tokio::test(start_paused = true)]
 async fn an_error_of_several_lines_is_logged_in_one() {
     lines();
-    let path = folder("lines").join("a.toml");
+    let path = folder().join("a.toml");
     std::fs::write(&path, "one = 1").unwrap();
     let apply = |text: &str| {
         toml::from_str::<toml::Table>(text)?;

@@ -20,8 +20,10 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// An empty folder for a test.
-fn folder(name: &str) -> PathBuf {
+/// An empty folder for the present test, whose thread has its name: no two can have the same.
+fn folder() -> PathBuf {
+    let thread = std::thread::current();
+    let name = thread.name().expect("tests have names").replace("::", "_");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("watch").join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
@@ -63,7 +65,7 @@ fn replace(path: &Path, text: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_text_is_applied_at_the_start_and_once_when_two_reads_have_found_it() {
-    let (path, texts) = (folder("twice").join("a.txt"), Texts::default());
+    let (path, texts) = (folder().join("a.txt"), Texts::default());
     fs::write(&path, "one.").unwrap();
     let begin = Instant::now();
     let watch = texts.watch(&path).await;
@@ -92,7 +94,7 @@ async fn a_text_is_applied_at_the_start_and_once_when_two_reads_have_found_it() 
 
 #[tokio::test(start_paused = true)]
 async fn a_half_written_file_and_one_that_is_missing_for_a_moment_change_nothing() {
-    let (path, texts) = (folder("half").join("a.txt"), Texts::default());
+    let (path, texts) = (folder().join("a.txt"), Texts::default());
     fs::write(&path, "one.").unwrap();
     let watch = texts.watch(&path).await;
     sleep(SECOND / 2).await;
@@ -110,7 +112,7 @@ async fn a_half_written_file_and_one_that_is_missing_for_a_moment_change_nothing
 
 #[tokio::test(start_paused = true)]
 async fn a_text_is_refused_once_until_another_one_comes() {
-    let (path, texts) = (folder("refused").join("a.txt"), Texts::default());
+    let (path, texts) = (folder().join("a.txt"), Texts::default());
     fs::write(&path, "one.").unwrap();
     let watch = texts.watch(&path).await;
     for (text, refused, reason) in [
@@ -148,7 +150,7 @@ async fn a_text_is_refused_once_until_another_one_comes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_program_does_not_start_with_a_file_that_is_missing_or_refused() {
-    let (path, texts) = (folder("start").join("a.txt"), Texts::default());
+    let (path, texts) = (folder().join("a.txt"), Texts::default());
     let missing = config::watch(&path, texts.apply()).await.unwrap_err();
     assert!(format!("{missing:?}").contains("a.txt cannot be applied: No such file"), "{missing:?}");
     fs::write(&path, "panic").unwrap();
@@ -173,7 +175,7 @@ async fn a_program_does_not_start_with_a_file_that_is_missing_or_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_registry_follows_its_file_and_keeps_its_limits_while_it_is_refused() {
-    let path = folder("registry").join("limits.toml");
+    let path = folder().join("limits.toml");
     let registry = Registry::new();
     let text = |parallelism: usize| format!("[bulkheads.orders]\nparallelism = {parallelism}\n");
     fs::write(&path, text(2)).unwrap();
@@ -208,7 +210,7 @@ async fn a_registry_follows_its_file_and_keeps_its_limits_while_it_is_refused() 
 async fn a_file_behind_links_that_are_replaced_is_followed() {
     use std::os::unix::fs::symlink;
     // As Kubernetes mounts a ConfigMap: the link `..data` is replaced, and not the file's own.
-    let (folder, texts) = (folder("links"), Texts::default());
+    let (folder, texts) = (folder(), Texts::default());
     let point = |version: &str| {
         fs::create_dir_all(folder.join(version)).unwrap();
         fs::write(folder.join(version).join("a.txt"), format!("{version}.")).unwrap();
@@ -225,7 +227,7 @@ async fn a_file_behind_links_that_are_replaced_is_followed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_dropped_applies_nothing_more() {
-    let (path, texts) = (folder("dropped").join("a.txt"), Texts::default());
+    let (path, texts) = (folder().join("a.txt"), Texts::default());
     fs::write(&path, "one.").unwrap();
     let watching = tokio::spawn(config::watch(path.clone(), texts.apply()));
     let watch = watching.await.unwrap().unwrap();
@@ -255,7 +257,7 @@ impl Error for Mute {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_whose_text_fails_does_not_end_the_watch() {
-    let (path, texts) = (folder("mute").join("a.txt"), Texts::default());
+    let (path, texts) = (folder().join("a.txt"), Texts::default());
     fs::write(&path, "one.").unwrap();
     let mut apply = texts.apply();
     let apply = move |text: &str| if text == "mute" { Err(Mute.into()) } else { apply(text) };
@@ -270,7 +272,7 @@ async fn an_error_whose_text_fails_does_not_end_the_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_no_file_is_refused_and_not_read() {
-    let path = folder("no_file").join("folder");
+    let path = folder().join("folder");
     fs::create_dir_all(&path).unwrap();
     let error = config::watch(&path, Texts::default().apply()).await.unwrap_err();
     assert!(format!("{error:?}").ends_with("it is no file"), "{error:?}");

@@ -86,7 +86,7 @@ proptest! {
     fn what_is_applied_last_is_the_last_valid_text_that_was_complete(steps in prop::collection::vec(step(), 0..40)) {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
-            let (path, texts) = (folder("schedules").join("a.txt"), Texts::default());
+            let (path, texts) = (folder().join("a.txt"), Texts::default());
             fs::write(&path, "begin.").unwrap();
             let watch = texts.watch(&path).await;
             sleep(SECOND / 2).await;
