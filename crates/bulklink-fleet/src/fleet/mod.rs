@@ -127,6 +127,17 @@ impl<R> Fleet<R> {
     }
 }
 
+impl<R: Clone> Fleet<R> {
+    /// Returns the shares of this process that have not ended, in the order of their labels.
+    #[must_use]
+    pub fn shares(&self) -> Vec<FleetShare<R>> {
+        let seats = self.open.hub.all().into_iter().filter(|seat| !seat.has_ended());
+        let mut shares: Vec<_> = seats.map(|seat| FleetShare { seat, runtime: self.runtime.clone() }).collect();
+        shares.sort_by_key(FleetShare::label);
+        shares
+    }
+}
+
 impl<R: Clone> Clone for Fleet<R> {
     fn clone(&self) -> Self {
         Self {

@@ -26,6 +26,14 @@ pub struct FleetShare<R> {
     pub(super) runtime: R,
 }
 
+impl<R> FleetShare<R> {
+    /// Returns the label of its bulkhead, which is the name of the limit in the namespace.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.seat.name.label()
+    }
+}
+
 impl<R: Clock> FleetShare<R> {
     /// Returns all figures.
     #[must_use]

@@ -9,7 +9,8 @@ use bulklink::testing::FakeRuntime;
 use bulklink::testing::Task;
 use bulklink_fleet::share::{Notice, Tuning};
 use bulklink_fleet::{
-    JoinError, LeaseStore, Link, Name, Namespace, ProcessId, Receiver, Session, ShareBuilder, ShareConfig, StoreError,
+    FleetShare, JoinError, LeaseStore, Link, Name, Namespace, ProcessId, Receiver, Session, ShareBuilder, ShareConfig,
+    StoreError,
 };
 
 use crate::scene::{Process, Scene, texts};
@@ -55,6 +56,23 @@ fn a_section_of_a_configuration_declares_its_values_and_leaves_the_others() {
     assert!(matches!(refused, JoinError::Refused(_)), "{refused}");
     let join = |builder: ShareBuilder<_>| builder.limit(1).configured(&section);
     scene.join(&fleet, &other, join).output().unwrap().expect("a section replaces what was set before");
+}
+
+#[test]
+fn a_fleet_has_its_shares_by_label_until_they_end() {
+    let mut scene = Scene::new();
+    let (fleet, second, first) = (scene.fleet(), scene.named("search"), scene.bulkhead());
+    let join = |scene: &mut Scene, bulkhead| scene.join(&fleet, bulkhead, |builder| builder).output().unwrap().unwrap();
+    let labels = || fleet.shares().iter().map(FleetShare::label).collect::<Vec<_>>();
+    let _search = join(&mut scene, &second);
+    let payments = join(&mut scene, &first);
+    assert_eq!(labels(), ["payments", "search"]);
+    assert_eq!(fleet.shares()[0].status(), payments.status());
+    drop(payments.leave());
+    scene.advance(100);
+    assert_eq!(labels(), ["search"]);
+    drop(second);
+    assert_eq!(labels(), [""; 0]);
 }
 
 /// So no call is admitted beside the fleet, however late a task polls the future.
