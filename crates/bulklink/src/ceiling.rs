@@ -103,6 +103,30 @@ impl Ceiling {
         self.change(|entry| entry.fetch = wait);
     }
 
+    /// Rejects calls that find no unit under this ceiling as
+    /// [`Saturated`](crate::Reason::Saturated), where they would wait otherwise: for a controller
+    /// that cannot raise it soon, such as while a store is out of reach. With `false`, as at first,
+    /// they wait. Calls that wait already go on waiting.
+    ///
+    /// ```
+    /// # use bulklink::testing::FakeClock;
+    /// # use bulklink::{Bulkhead, Reason};
+    /// # use futures_util::FutureExt;
+    /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
+    /// let payments = builder.parallelism(100).waiting_room(10).build()?;
+    /// let fleet = payments.handle().ceiling("fleet");
+    /// fleet.set(0);
+    /// assert!(payments.slot().now_or_never().is_none(), "it waits");
+    ///
+    /// fleet.turn_away(true);
+    /// let rejected = payments.slot().now_or_never().expect("no wait").unwrap_err();
+    /// assert_eq!(rejected.reason(), Reason::Saturated);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn turn_away(&self, turns_away: bool) {
+        self.change(|entry| entry.turns_away = turns_away);
+    }
+
     /// Shows another name of its controller from now on, in rejections, figures and reports: so the
     /// controller can show its state.
     pub fn rename(&self, by: &'static str) {

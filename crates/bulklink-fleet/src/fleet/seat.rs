@@ -13,7 +13,7 @@ use bulklink::{Ceiling, Load};
 
 use super::ask::Ask;
 use super::config::Configured;
-use super::state::{Contact, Standing, State};
+use super::state::{Contact, Shown, Standing, State};
 use super::{FencingToken, JoinError, ResizeError, ShareStatus, ceiling};
 use crate::share::{Decision, Demand, LimitRefusal, Notice, Policy, Refusal, Reply, Share, Statement};
 use crate::signal::Signal;
@@ -96,7 +96,7 @@ impl Seat {
             wakers: vec![],
             asks: VecDeque::new(),
             causes: 0,
-            shown: (ceiling::UNAVAILABLE, u64::MAX, Duration::ZERO),
+            shown: Shown { name: ceiling::UNAVAILABLE, causes: u64::MAX, fetch: Duration::ZERO, turns_away: false },
             recovers: Instant::EPOCH,
             tokens: (Token::default(), 0),
         });
@@ -168,22 +168,24 @@ impl Seat {
         };
     }
 
-    /// Gives the ceiling the name of the state of the share. Calls that may not wait wait for more
-    /// only while the store can grant it.
+    /// Gives the ceiling the name of the state of the share, and its cause. Calls that may not wait
+    /// wait for more only while the store can grant it, and none waits where nothing will come.
     fn show(&self, now: Instant) {
         let (shown, before, cause) = {
             let mut state = self.lock();
-            let name = state.name(now);
-            let shown = (name, state.causes, state.fetch(name));
+            let shown = state.shows(now);
             let before = mem::replace(&mut state.shown, shown);
-            let is_other = (shown.0, shown.1) != (before.0, before.1);
-            (shown, before, is_other.then(|| state.cause(name)))
+            let is_other = (shown.name, shown.causes) != (before.name, before.causes);
+            (shown, before, is_other.then(|| state.cause(shown.name)))
         };
-        if shown.0 != before.0 {
-            self.ceiling.rename(shown.0);
+        if shown.name != before.name {
+            self.ceiling.rename(shown.name);
         }
-        if (shown.0, shown.2) != (before.0, before.2) {
-            self.ceiling.set_fetch(shown.2);
+        if shown.fetch != before.fetch {
+            self.ceiling.set_fetch(shown.fetch);
+        }
+        if shown.turns_away != before.turns_away {
+            self.ceiling.turn_away(shown.turns_away);
         }
         if let Some(cause) = cause {
             self.ceiling.set_cause(cause);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bulklink::plumbing::texts;
 use bulklink::runtime::Instant;
 use bulklink::{EventFilter, EventKind, Load};
+use thiserror::Error;
 
 use super::ask::Ask;
 use super::config::{Configured, Values};
@@ -48,6 +49,28 @@ pub(super) enum Contact {
     Listening(Server, Instant),
 }
 
+/// What the ceiling shows of the share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Which cause it has.
+    pub(super) causes: u64,
+    /// How long calls that may not wait wait for more units.
+    pub(super) fetch: Duration,
+    /// Whether no call waits.
+    pub(super) turns_away: bool,
+}
+
+/// Why nothing is granted, where that is neither an error nor a refusal.
+#[derive(Clone, Copy, Debug, Error)]
+enum Withheld {
+    #[error("the store was restarted or has lost data, or the name is new on a server that has just started")]
+    Recovering,
+    #[error("the process has left the fleet")]
+    Left,
+}
+
 /// The state of a share, under the lock of its seat.
 pub(super) struct State {
     pub(super) share: Share,
@@ -78,8 +101,7 @@ pub(super) struct State {
     pub(super) asks: VecDeque<Ask>,
     /// How often it has got another error or refusal.
     pub(super) causes: u64,
-    /// The name of the ceiling, which cause it has, and how long calls wait for more units.
-    pub(super) shown: (&'static str, u64, Duration),
+    pub(super) shown: Shown,
     /// The end of the quarantine, if there was one.
     pub(super) recovers: Instant,
     /// How many tokens were made for the latest growth of the share.
@@ -123,10 +145,24 @@ impl State {
         }
     }
 
-    /// Returns how long calls that may not wait wait for more units: only while the store can grant
-    /// some.
-    pub(super) fn fetch(&self, name: &'static str) -> Duration {
-        if name == ceiling::SHARE { self.configured.values.fetch } else { Duration::ZERO }
+    /// Returns what the ceiling is to show.
+    pub(super) fn shows(&self, now: Instant) -> Shown {
+        let name = self.name(now);
+        // Only while the store can grant some.
+        let fetch = if name == ceiling::SHARE { self.configured.values.fetch } else { Duration::ZERO };
+        Shown { name, causes: self.causes, fetch, turns_away: self.turns_away(now) }
+    }
+
+    /// Returns whether no unit will come for so long that no call should wait for one.
+    fn turns_away(&self, now: Instant) -> bool {
+        match self.standing {
+            _ if self.is_leaving => true,
+            Standing::Left => true,
+            Standing::Refused(_) => self.share.usable(now) == 0,
+            Standing::Joining(_) | Standing::Joined => {
+                self.is_outage(now) && self.share.usable(now) == 0 && self.without_store(now) == Some(0)
+            }
+        }
     }
 
     /// Declares other values from the next statement on.
@@ -155,6 +191,8 @@ impl State {
         match (&self.standing, &self.error) {
             (Standing::Refused(refusal), _) if name == ceiling::REFUSED => Some(Arc::new(*refusal)),
             (_, Some(error)) if name == ceiling::UNAVAILABLE => Some(Arc::new(error.clone())),
+            _ if name == ceiling::RECOVERING => Some(Arc::new(Withheld::Recovering)),
+            _ if name == ceiling::LEFT => Some(Arc::new(Withheld::Left)),
             _ => None,
         }
     }
@@ -245,17 +283,19 @@ impl State {
     /// Returns when the store has been out of reach for a lease, if it is.
     pub(super) fn outage_begins(&self) -> Option<Instant> {
         match self.contact {
-            Contact::None(Some(cut)) if !self.is_leaving && self.standing == Standing::Joined => {
-                Some(cut.saturating_add(self.share.lease()))
-            }
+            Contact::None(Some(cut)) if !self.is_leaving => Some(cut.saturating_add(self.share.lease())),
             _ => None,
         }
+    }
+
+    fn is_outage(&self, now: Instant) -> bool {
+        self.outage_begins().is_some_and(|begin| begin <= now)
     }
 
     /// Returns the ceiling of a process that may use nothing, by the policy while the store
     /// is out of reach. `None` if there is no ceiling.
     pub(super) fn without_store(&self, now: Instant) -> Option<u32> {
-        if self.share.usable(now) > 0 || self.outage_begins().is_none_or(|begin| begin > now) {
+        if self.share.usable(now) > 0 || self.standing != Standing::Joined || !self.is_outage(now) {
             return Some(0);
         }
         let ((limit, _), (_, weights)) = (self.share.limit(), self.share.fleet());

@@ -13,4 +13,5 @@ mod random;
 mod scene;
 mod slow;
 mod store;
+mod turning_away;
 mod units;

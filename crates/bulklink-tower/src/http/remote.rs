@@ -59,7 +59,7 @@ impl RemoteRejection {
     /// reason that this version does not know: the [text](RemoteRejection::reason_text) has it.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
-        KINDS.iter().map(|kind| kind.reason).find(|reason| reason.as_str() == self.reason)
+        KINDS.iter().filter_map(|kind| kind.reason).find(|reason| reason.as_str() == self.reason)
     }
 
     /// Returns the reason as it is in the header.

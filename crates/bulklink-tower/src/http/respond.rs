@@ -29,8 +29,12 @@ use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 /// | was admitted, and [cancelled](BulkheadLayer::cancel_at_deadline) at its deadline | 504 | `DEADLINE_EXCEEDED` |
 /// | has a key for which there is no partition, nor room for one | 503 | `RESOURCE_EXHAUSTED` |
 /// | came after the bulkhead was closed | 503 | `UNAVAILABLE` |
+/// | found no free slot for a [cause](std::error::Error::source) other than load | 503 | `UNAVAILABLE` |
 /// | costs more than the whole capacity | 413 | `INVALID_ARGUMENT` |
 /// | costs zero, or has a key with invalid limits | 500 | `INTERNAL` |
+///
+/// The cause is that of a [ceiling](bulklink::Ceiling::set_cause), such as a store of a fleet that
+/// is out of reach; the reason is then `unavailable`.
 ///
 /// The body is a problem (RFC 9457) with the reason and the label of the bulkhead. It has no key,
 /// and no figures but for a request that costs too much: its cost, and the most that is allowed. A
@@ -97,8 +101,8 @@ impl Responses {
         self
     }
 
-    /// Sets the time in place of an estimate where there is none, as for the first requests, and
-    /// after the bulkhead was closed: one second by default. It is spread as an estimate is.
+    /// Sets the time in place of an estimate where there is none, as for the first requests, after
+    /// the bulkhead was closed, and for the reason `unavailable`: one second by default. It is spread as an estimate is.
     #[must_use]
     pub const fn retry_after_or(mut self, time: Duration) -> Self {
         self.fallback = time;

@@ -82,7 +82,8 @@ pub(super) enum Retry {
 
 /// A reason as the client sees it: its text, the status if it is fixed, and that of gRPC.
 pub(super) struct Kind {
-    pub(super) reason: Reason,
+    /// `None` if it is [`UNAVAILABLE`].
+    pub(super) reason: Option<Reason>,
     detail: &'static str,
     status: Option<StatusCode>,
     grpc_status: u8,
@@ -90,7 +91,7 @@ pub(super) struct Kind {
 }
 
 /// One for each reason, and then the cases that share a reason but need another answer.
-pub(super) const KINDS: [Kind; 9] = [
+pub(super) const KINDS: [Kind; 10] = [
     kind(Reason::Saturated, "All slots are in use.", None, 8, Retry::Estimated),
     kind(Reason::Expired, "No slot was free in time.", None, 8, Retry::Estimated),
     kind(Reason::Closed, "The service is closing.", Some(StatusCode::SERVICE_UNAVAILABLE), 14, Retry::Some),
@@ -107,16 +108,24 @@ pub(super) const KINDS: [Kind; 9] = [
     kind(Reason::InvalidCost, "The cost is invalid.", Some(StatusCode::INTERNAL_SERVER_ERROR), 13, Retry::Never),
     kind(Reason::InvalidCost, "The request is too large.", Some(StatusCode::PAYLOAD_TOO_LARGE), 3, Retry::Never),
     kind(Reason::Expired, "The deadline was too close.", Some(StatusCode::GATEWAY_TIMEOUT), 4, Retry::Never),
+    Kind {
+        reason: None,
+        detail: "The service is not available.",
+        status: Some(StatusCode::SERVICE_UNAVAILABLE),
+        grpc_status: 14,
+        retry: Retry::Some,
+    },
 ];
 /// The longest estimate that can be set, in seconds.
 const LONGEST: u64 = 3600;
 
 const TOO_LARGE: usize = 7;
 const LATE: usize = 8;
+const UNAVAILABLE: usize = 9;
 
 /// The marks of the responses that this process makes, in the order of [`KINDS`]. Each has a buffer
 /// of its own, which its clones share, and which distinguishes it from the mark of an upstream.
-static MARKS: LazyLock<[HeaderValue; KINDS.len()]> = LazyLock::new(|| KINDS.map(|kind| mark(kind.reason.as_str())));
+static MARKS: LazyLock<[HeaderValue; KINDS.len()]> = LazyLock::new(|| KINDS.map(|kind| mark(kind.name())));
 
 /// The mark of the responses for which a circuit is open.
 #[cfg(feature = "breaker")]
@@ -135,15 +144,23 @@ pub(super) fn is_of_this_process(mark: &HeaderValue) -> bool {
 }
 
 const fn kind(reason: Reason, detail: &'static str, status: Option<StatusCode>, grpc_status: u8, retry: Retry) -> Kind {
-    Kind { reason, detail, status, grpc_status, retry }
+    Kind { reason: Some(reason), detail, status, grpc_status, retry }
+}
+
+impl Kind {
+    pub(super) fn name(&self) -> &'static str {
+        self.reason.map_or("unavailable", Reason::as_str)
+    }
 }
 
 /// Returns the place of the rejection in [`KINDS`].
 fn kind_of(rejection: &Rejection) -> usize {
     match rejection.reason() {
+        // Not the load has filled it: its controller can grant nothing now.
+        Reason::Saturated | Reason::Expired if rejection.source().is_some() => UNAVAILABLE,
         Reason::Expired if rejection.is_by_deadline() => LATE,
         Reason::InvalidCost if rejection.cost() > 0 => TOO_LARGE,
-        reason => KINDS.iter().position(|kind| kind.reason == reason).unwrap_or(0),
+        reason => KINDS.iter().position(|kind| kind.reason == Some(reason)).unwrap_or(0),
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Entry {
     pub(crate) bound: Option<Bound>,
     /// How long calls that find no unit wait for it to be raised.
     pub(crate) fetch: Duration,
+    /// Whether calls that find no unit are rejected in place of waiting.
+    pub(crate) turns_away: bool,
     /// Why it binds, for rejections.
     pub(crate) cause: Option<Cause>,
     /// The load that other ceilings have looked at since this one has.
@@ -55,6 +57,7 @@ impl Ceilings {
             by,
             bound: None,
             fetch: Duration::ZERO,
+            turns_away: false,
             cause: None,
             seen: Load::default(),
             waker: None,
@@ -105,16 +108,21 @@ impl Ceilings {
     /// Returns how long calls wait for the least ceiling to be raised, and the bound to which it
     /// can be raised: the least of the ceilings for which none waits.
     fn fetch(&self) -> (Duration, usize) {
-        let bounds = || self.all.iter().filter_map(|entry| Some((entry.bound?.units, entry.fetch)));
-        let wait = bounds().min_by_key(|(units, _)| *units).map_or(Duration::ZERO, |(_, fetch)| fetch);
-        let firm = bounds().filter(|(_, fetch)| fetch.is_zero());
+        let bounds = self.all.iter().filter_map(|entry| Some((entry.bound?.units, entry.fetch)));
+        let wait = self.least().map_or(Duration::ZERO, |entry| entry.fetch);
+        let firm = bounds.filter(|(_, fetch)| fetch.is_zero());
         (wait, firm.map(|(units, _)| units).min().unwrap_or(usize::MAX))
+    }
+
+    /// Returns the least ceiling, as [`restriction`](Ceilings::restriction) has it.
+    fn least(&self) -> Option<&Entry> {
+        let set = self.all.iter().filter_map(|entry| Some((entry.bound?.units, entry)));
+        set.min_by_key(|(units, _)| *units).map(|(_, entry)| entry)
     }
 
     /// Returns why the least ceiling binds, if it has a cause.
     fn cause(&self) -> Option<&Cause> {
-        let bounds = self.all.iter().filter_map(|entry| Some((entry.bound?.units, &entry.cause)));
-        bounds.min_by_key(|(units, _)| *units)?.1.as_ref()
+        self.least()?.cause.as_ref()
     }
 
     fn list(&self) -> Vec<Restriction> {
@@ -214,6 +222,7 @@ impl Shared {
             state.gate.let_fetch(wait, up_to);
             self.give_hint(hint::FETCH, !wait.is_zero());
             self.give_hint(hint::CAUSE, ceilings.cause().is_some());
+            self.give_hint(hint::TURN_AWAY, ceilings.least().is_some_and(|entry| entry.turns_away));
             self.restrict(state, restriction, now)
         })
     }

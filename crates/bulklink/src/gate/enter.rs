@@ -125,7 +125,7 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Option<Grant> {
-        if self.has(hint::FETCH) {
+        if self.has(hint::FETCH | hint::TURN_AWAY) {
             return self.enter_with_time(request, waker, home, ticket, not_granted);
         }
         let now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
@@ -155,7 +155,7 @@ impl Shared {
     }
 
     /// Enters as [`enter_gate`](Shared::enter_gate) does, with the time. A request that may wait on
-    /// this thread waits for a higher ceiling, too.
+    /// this thread waits for a higher ceiling, too, unless the ceiling lets none wait.
     #[cold]
     #[inline(never)]
     fn enter_with_time(
@@ -169,7 +169,11 @@ impl Shared {
         let now = Some(self.now());
         let mut joining = Joining::new(waker.cloned());
         let fetches = self.has(hint::FETCH) && waker.is_some() && home != Some(NO_TIMER);
-        let request = if fetches { request.fetching() } else { *request };
+        let request = match (self.has(hint::TURN_AWAY), fetches) {
+            (true, _) => request.now(),
+            (false, true) => request.fetching(),
+            (false, false) => *request,
+        };
         let entered = self.input(|state| {
             joining.driver = state.drivers.driver(home);
             self.enter_any(state, &request, now, &mut joining, ticket, not_granted)

@@ -42,6 +42,8 @@ pub(crate) mod hint {
     pub(crate) const GONE: u8 = 8;
     /// The least ceiling has a cause, so that the gate rejects, and not the word.
     pub(in crate::gate) const CAUSE: u8 = 16;
+    /// The least ceiling lets no call wait.
+    pub(in crate::gate) const TURN_AWAY: u8 = 32;
 }
 
 /// The state that all clones of a bulkhead share.

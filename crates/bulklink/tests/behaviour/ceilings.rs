@@ -32,6 +32,41 @@ fn takes(bulkhead: &TestBulkhead) -> usize {
     counted
 }
 
+/// Only while the ceiling that turns away is the least.
+#[test]
+fn a_ceiling_that_turns_away_lets_no_call_wait() {
+    let mut executor = executor();
+    let bulkhead = bulkhead(&executor, 10, 5);
+    let [fleet, adaptive] = ["fleet", "adaptive"].map(|by| bulkhead.handle().ceiling(by));
+    fleet.set(1);
+    adaptive.set(2);
+    let running = slot(&call(&mut executor, &bulkhead));
+    let waits = call(&mut executor, &bulkhead);
+    fleet.turn_away(true);
+    let rejection = call(&mut executor, &bulkhead).output().expect("no wait").expect_err("no unit is free");
+    assert_eq!((rejection.reason(), shown(rejection.restriction())), (Reason::Saturated, Some(("fleet", 1))));
+    assert!(!waits.is_finished());
+    // A unit that is free is given as ever.
+    drop(running);
+    executor.run_until_idle();
+    let waited = slot(&waits);
+    drop(waited);
+    drop(slot(&call(&mut executor, &bulkhead)));
+    assert_eq!(bulkhead.status().totals.queued, 1);
+
+    adaptive.set(0);
+    let waits = call(&mut executor, &bulkhead);
+    assert!(!waits.is_finished(), "the least ceiling lets calls wait");
+    fleet.set(0);
+    assert_eq!(reason(&call(&mut executor, &bulkhead)), Reason::Saturated, "of equal ones, that of the first");
+    fleet.turn_away(false);
+    let waits_too = call(&mut executor, &bulkhead);
+    assert!(!waits.is_finished() && !waits_too.is_finished());
+    fleet.turn_away(true);
+    fleet.lift();
+    assert!(!call(&mut executor, &bulkhead).is_finished());
+}
+
 #[test]
 fn ceilings_take_the_least() {
     let bulkhead = bulkhead(&executor(), 10, 0);
