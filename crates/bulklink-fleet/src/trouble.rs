@@ -8,7 +8,8 @@ use std::time::Duration;
 use bulklink::plumbing::{contain, texts};
 use bulklink::runtime::Instant;
 
-use crate::{Namespace, StoreError};
+use crate::share::Refusal;
+use crate::{Name, Namespace, StoreError};
 
 /// How many causes of one outage are told: their texts could differ each time.
 const MOST: usize = 8;
@@ -173,6 +174,22 @@ impl Log {
         } else {
             tracing::info!(%namespace, %process, "the store of {of} answers again");
         }
+    }
+}
+
+/// Writes that the fleet has other values than those that a process declares for a share.
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn log_refusal(_: &Name, _: &Refusal, _: bool) {}
+
+/// Writes that the fleet has other values than those that a process declares for a share, which
+/// goes on with them or not.
+#[cfg(feature = "tracing")]
+pub(crate) fn log_refusal(name: &Name, refusal: &Refusal, goes_on: bool) {
+    let (namespace, share, error) = (name.namespace(), name.label(), texts(refusal));
+    if goes_on {
+        tracing::warn!(namespace, share, error, "a share goes on with the values of its fleet");
+    } else {
+        tracing::error!(namespace, share, error, "a fleet refuses a share, which ends with its lease");
     }
 }
 

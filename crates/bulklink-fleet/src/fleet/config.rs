@@ -252,8 +252,8 @@ impl<R> Fleet<R> {
     /// `config` alone: the first process that has it replaces the values for all, and the others
     /// read the same file soon. Units above a lower limit stay in use until their operations end.
     /// If another process has declared other values for this `config`, the share goes on with those
-    /// before, and its status [has the reason](super::ShareStatus::declined). Weight, `on_outage`
-    /// and `fetch` are the process' own, and change at once.
+    /// of the fleet, and its status [has the reason](super::ShareStatus::declined), and the log.
+    /// Weight, `on_outage` and `fetch` are the process' own, and change at once.
     ///
     /// What a section leaves out is as the program had set it before
     /// [`configured`](ShareBuilder::configured).

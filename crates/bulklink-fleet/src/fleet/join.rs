@@ -95,7 +95,8 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     ///
     /// All processes with the same number must declare the same. A process with a higher number
     /// replaces them, and one with a lower number takes them as they are: so a rolling deployment
-    /// changes them.
+    /// changes them. If the fleet contradicts a process that has joined it, such as after all were
+    /// idle, the process takes them too, and its status [says so](super::ShareStatus::declined).
     pub fn config(mut self, number: u64) -> Self {
         self.values.config = number;
         self
@@ -136,7 +137,7 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     }
 
     /// Sets what happens to calls when the store is out of reach and the lease has ended: they are
-    /// rejected, or wait, by default.
+    /// rejected by default.
     pub fn on_outage(mut self, outage: Outage) -> Self {
         self.values.outage = outage;
         self

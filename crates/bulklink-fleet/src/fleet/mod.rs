@@ -36,14 +36,15 @@ use crate::{LeaseStore, Namespace, ProcessId, Session, StoreError};
 
 /// What happens to calls while the store is out of reach.
 ///
-/// Units are used until their lease is over, whatever the policy.
+/// Units are used until their lease is over, whatever the policy. A process that has none waits for
+/// the store for as long, as an outage may be short.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Outage {
-    /// They wait, or are rejected, as while all units are in use.
+    /// They are rejected; those that wait already go on waiting.
     #[default]
     Reject,
     /// Each process admits as many units as it would have if the last limit were divided by the

@@ -13,10 +13,11 @@ use bulklink::{Ceiling, Load};
 
 use super::ask::Ask;
 use super::config::Configured;
-use super::state::{Contact, Shown, Standing, State};
+use super::state::{Contact, News, Shown, Standing, State};
 use super::{FencingToken, JoinError, ResizeError, ShareStatus, ceiling};
 use crate::share::{Decision, Demand, LimitRefusal, Notice, Policy, Refusal, Reply, Share, Statement};
 use crate::signal::Signal;
+use crate::trouble;
 use crate::{Link, Name, RunId, Server, StoreError, Token, Version};
 
 /// A share, and its surroundings.
@@ -279,10 +280,10 @@ impl Seat {
 
     /// The store has refused a statement.
     pub(super) fn refused(&self, refusal: Refusal) {
-        self.change(|state| {
-            state.refuse(refusal);
-            ((), true)
-        });
+        let news = self.change(|state| (state.refuse(refusal), true));
+        if let Some(news) = news {
+            trouble::log_refusal(&self.name, &refusal, news == News::Declined);
+        }
     }
 
     /// The store has not carried a statement.

@@ -62,6 +62,15 @@ pub(super) struct Shown {
     pub(super) turns_away: bool,
 }
 
+/// News of a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// The share goes on with the values of the fleet.
+    Declined,
+    /// The share ends with its lease.
+    Refused,
+}
+
 /// Why nothing is granted, where that is neither an error nor a refusal.
 #[derive(Clone, Copy, Debug, Error)]
 enum Withheld {
@@ -172,18 +181,23 @@ impl State {
         self.policy.set_owed(true);
     }
 
-    /// Takes the refusal of a statement.
-    pub(super) fn refuse(&mut self, refusal: Refusal) {
+    /// Takes the refusal of a statement. Returns what is new of it.
+    pub(super) fn refuse(&mut self, refusal: Refusal) -> Option<News> {
         self.policy.set_owed(true);
         if self.share.refuse(&refusal) {
             let Declaration { config, limit, terms } = self.share.declaration();
             let limit = usize::try_from(limit).ok();
             self.configured.values = Values { limit, config, terms, ..self.configured.values };
             self.declined = Some(refusal);
-        } else if refusal != Refusal::Stale {
-            self.standing = Standing::Refused(refusal);
-            self.causes += 1;
+            return Some(News::Declined);
         }
+        let standing = Standing::Refused(refusal);
+        if refusal == Refusal::Stale || self.standing == standing {
+            return None;
+        }
+        self.standing = standing;
+        self.causes += 1;
+        Some(News::Refused)
     }
 
     /// Returns the cause of the ceiling with this name.

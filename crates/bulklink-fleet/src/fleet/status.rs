@@ -34,8 +34,9 @@ pub struct ShareStatus {
     /// Why the store refuses the statements of this process, if it does: then the share ends with
     /// its lease.
     pub refusal: Option<Refusal>,
-    /// Why the fleet has refused the values of the latest [configuration](super::Fleet::apply), if
-    /// it has: then the share goes on with those before.
+    /// Why the fleet has refused the values that this process has declared after it had joined, as
+    /// by [another configuration](super::Fleet::apply), if it has: then the share goes on with what
+    /// the fleet has.
     pub declined: Option<Refusal>,
     /// How often a lease has ended while units were in use.
     pub lost: u64,

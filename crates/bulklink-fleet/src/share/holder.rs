@@ -260,17 +260,22 @@ impl Share {
     }
 
     /// Takes the refusal of a statement: units stay usable until their lease is over. Returns
-    /// whether the settings were changed and the fleet has others of the same configuration: then
-    /// those before are declared again, which are of a lower one, so that the share goes on.
+    /// whether the fleet has other settings of the same configuration, and has answered this
+    /// process before: then a lower configuration is declared, so that the share goes on with what
+    /// the fleet has. It is that from before a change, or the number below.
     pub fn refuse(&mut self, refusal: &Refusal) -> bool {
         self.give_up();
-        let is_of = |conflict: &Conflict| conflict.config == self.declaration.config;
-        let is_refused = matches!(refusal, Refusal::Conflict(conflict) if is_of(conflict));
-        let is_withdrawn = is_refused && self.agreed.config < self.declaration.config;
-        if is_withdrawn {
+        let Refusal::Conflict(Conflict { config, .. }) = refusal else { return false };
+        let is_refused = *config == self.declaration.config;
+        if is_refused && self.agreed.config < *config {
             self.declaration = self.agreed;
+            return true;
         }
-        is_withdrawn
+        match config.checked_sub(1).filter(|_| is_refused && self.epoch.is_some()) {
+            Some(below) => self.declaration.config = below,
+            None => return false,
+        }
+        true
     }
 
     /// Notes that processes wait, until a later grant has no level.

@@ -13,6 +13,7 @@ use bulklink_fleet::{
     StoreError,
 };
 
+use crate::log;
 use crate::scene::{Process, Scene, texts};
 
 #[test]
@@ -250,20 +251,34 @@ fn no_call_is_admitted_after_the_share_has_ended() {
     assert_eq!(bulkhead.handle().ceilings().len(), 1);
 }
 
+/// As a process does that has a lower configuration. Its operator reads so.
 #[test]
-fn a_conflict_that_comes_later_is_shown() {
-    let mut scene = Scene::new();
-    let process = scene.process();
-    assert_eq!(process.share.status().refusal, None);
-    let slots = scene.slots(&process, 1);
-    scene.store.forget();
-    let other = scene.process_with(|builder| builder.limit(7));
-    scene.advance(1_500);
-    let refusal = process.share.status().refusal.expect("the other was first");
-    let text = texts(&refusal);
-    assert!(text.starts_with("another process has declared other values: limit 4 differs from 7 of "), "{text}");
-    let rejection = process.bulkhead.try_slot().expect_err("the share has ended");
-    let cause = rejection.source().expect("its ceiling has one");
-    assert_eq!(cause.downcast_ref(), Some(&refusal));
-    drop((slots, other));
+fn a_process_that_the_fleet_contradicts_later_goes_on_with_the_values_of_the_fleet() {
+    for is_idle in [false, true] {
+        let mut scene = Scene::new();
+        let process = scene.process();
+        let slots = scene.slots(&process, usize::from(!is_idle));
+        if is_idle {
+            // Nothing keeps the declaration of a fleet that is idle.
+            scene.advance(60_000);
+        } else {
+            scene.store.forget();
+        }
+        let other = scene.process_with(|builder| builder.limit(7));
+        let log = log::of(|| {
+            let call = scene.call(&process);
+            scene.advance(25_000);
+            drop(call.output().expect("the quarantine is over").expect("the fleet has units"));
+        });
+        let status = process.share.status();
+        assert_eq!((status.limit, status.refusal), (7, None), "{is_idle}");
+        let text = texts(&status.declined.expect("the other was first"));
+        assert!(text.starts_with("another process has declared other values: limit 4 differs from 7 of "), "{text}");
+        let expected = format!(
+            " WARN bulklink_fleet::trouble: a share goes on with the values of its fleet \
+             namespace=\"test\" share=\"payments\" error={text:?}"
+        );
+        assert_eq!(log, [expected]);
+        drop((slots, other));
+    }
 }

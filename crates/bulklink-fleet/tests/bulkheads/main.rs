@@ -9,6 +9,7 @@ mod fetching;
 mod found;
 mod joining;
 mod keys;
+mod log;
 mod random;
 mod scene;
 mod slow;

@@ -5,7 +5,10 @@ mod policy;
 use std::time::Duration;
 
 use bulklink::runtime::Instant;
-use bulklink_fleet::share::{Connection, Declaration, Demand, Grant, Level, LimitRefusal, Notice, Reply, Share, Terms};
+use bulklink_fleet::share::{
+    Conflict, Connection, Declaration, Demand, Difference, Grant, Level, LimitRefusal, Notice, Refusal, Reply, Share,
+    Terms,
+};
 use bulklink_fleet::{ProcessId, Version};
 
 const PROCESS: u128 = 7;
@@ -119,6 +122,24 @@ fn a_statement_that_was_refused_takes_no_units_away() {
     assert!(share.is_pending());
     share.give_up();
     assert_eq!((share.is_pending(), share.usable(at(99))), (false, 3));
+}
+
+#[test]
+fn a_share_that_is_contradicted_declares_a_lower_configuration_if_it_has_had_an_answer() {
+    let conflict = |config| {
+        let difference = Difference::Limit { own: 1, fleet: 2 };
+        Refusal::Conflict(Conflict { config, declarer: ProcessId::from(9), difference })
+    };
+    let mut share = share();
+    assert!(!share.refuse(&conflict(1)), "it is about to join");
+    granted(&mut share, 0, need(0, 3), 3, 100);
+    let statement = share.send(at(10), Connection::default(), need(3, 3));
+    assert!(!share.refuse(&Refusal::Stale) && !share.refuse(&conflict(2)), "of another configuration");
+    assert!(share.refuse(&conflict(1)));
+    assert_eq!((share.usable(at(10)), share.is_pending()), (3, false));
+    let next = share.send(at(10), Connection::default(), need(3, 3)).declaration;
+    assert_eq!(next, Declaration { config: 0, ..statement.declaration });
+    assert!(!share.refuse(&conflict(0)), "there is none below");
 }
 
 /// A notice can come before the reply to the same statement, and neither takes units away.

@@ -102,7 +102,8 @@ impl Responses {
     }
 
     /// Sets the time in place of an estimate where there is none, as for the first requests, after
-    /// the bulkhead was closed, and for the reason `unavailable`: one second by default. It is spread as an estimate is.
+    /// the bulkhead was closed, and for the reason `unavailable`: one second by default. It is
+    /// spread as an estimate is.
     #[must_use]
     pub const fn retry_after_or(mut self, time: Duration) -> Self {
         self.fallback = time;
