@@ -49,8 +49,8 @@ mod trouble;
 
 pub use error::{StoreError, StoreErrorKind};
 pub use fleet::{
-    AppliedShares, BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, JoinError, LeaseLost, Outage,
-    RandomError, ResizeError, ShareBuilder, ShareConfig, ShareStatus, ceiling,
+    BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, JoinError, LeaseLost, Outage, RandomError, ResizeError,
+    ShareBuilder, ShareConfig, ShareStatus, ceiling,
 };
 pub use id::{InvalidId, ProcessId};
 #[cfg(feature = "circuits")]

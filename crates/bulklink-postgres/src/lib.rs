@@ -58,9 +58,9 @@ pub use self::fleet::{PostgresLink, PostgresStore, PostgresStoreBuilder, plumbin
 
 pub use bulklink_fleet::share::Tuning;
 pub use bulklink_fleet::{
-    AppliedShares, BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, InvalidName, JoinError, LeaseLost,
-    LeaseStore, Name, Namespace, Outage, ProcessId, RandomError, ResizeError, ShareBuilder, ShareConfig, ShareStatus,
-    StoreError, ceiling,
+    BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, InvalidName, JoinError, LeaseLost, LeaseStore, Name,
+    Namespace, Outage, ProcessId, RandomError, ResizeError, ShareBuilder, ShareConfig, ShareStatus, StoreError,
+    ceiling,
 };
 
 /// Why there is no store. It never contains the URL or a part of it.

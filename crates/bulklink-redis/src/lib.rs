@@ -70,9 +70,9 @@ pub use self::store::{InvalidStore, RedisStore, RedisStoreBuilder};
 
 pub use bulklink_fleet::share::Tuning;
 pub use bulklink_fleet::{
-    AppliedShares, BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, InvalidName, JoinError, LeaseLost,
-    LeaseStore, Name, Namespace, Outage, ProcessId, RandomError, ResizeError, ShareBuilder, ShareConfig, ShareStatus,
-    StoreError, ceiling,
+    BuildError, FencingToken, Fleet, FleetBuilder, FleetShare, InvalidName, JoinError, LeaseLost, LeaseStore, Name,
+    Namespace, Outage, ProcessId, RandomError, ResizeError, ShareBuilder, ShareConfig, ShareStatus, StoreError,
+    ceiling,
 };
 
 /// The protocol, for the tests of this crate. It may change in any release.

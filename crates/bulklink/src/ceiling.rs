@@ -180,6 +180,12 @@ impl Ceiling {
         is_gone
     }
 
+    /// Returns whether it is a ceiling of this bulkhead, and has not been [kept](Ceiling::keep).
+    #[must_use]
+    pub fn is_of(&self, bulkhead: &Handle) -> bool {
+        self.bulkhead.as_ptr() == Arc::as_ptr(&bulkhead.shared)
+    }
+
     /// Returns the units that it allows; `None` if it is lifted, or the bulkhead is closed or gone.
     #[must_use]
     pub fn units(&self) -> Option<usize> {

@@ -1,17 +1,18 @@
 //! A share from a configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink::InvalidArgument;
 use bulklink::config::{Apply, ApplyError, ConfigError, Problem};
 use bulklink::plumbing::config::Place;
 #[cfg(feature = "serde")]
 use bulklink::plumbing::config::duration;
 #[cfg(feature = "schema")]
 use bulklink::plumbing::config::{duration_schema, positive_duration_schema, unbroken};
+use bulklink::plumbing::texts;
+use bulklink::runtime::Runtime;
+use bulklink::{InvalidArgument, Registry};
 
 use super::join::MAX_NUMBER;
 use super::seat::Seat;
@@ -80,29 +81,7 @@ pub struct ShareConfig {
 
 impl<R> ShareBuilder<R> {
     /// Sets all that a section of a configuration has; the rest stays as it is.
-    ///
-    /// ```
-    /// use bulklink::runtime::{Runtime, Spawn};
-    /// use bulklink::Registry;
-    /// use bulklink_fleet::{Fleet, FleetShare, ShareConfig};
-    /// use std::collections::{BTreeMap, BTreeSet};
-    /// use std::error::Error;
-    ///
-    /// /// Shares the limits of all bulkheads that have a section, at the start.
-    /// async fn share_all<R: Runtime<Sleep: Send> + Spawn>(
-    ///     fleet: &Fleet<R>,
-    ///     bulkheads: &Registry,
-    ///     sections: &BTreeMap<String, ShareConfig>,
-    /// ) -> Result<Vec<FleetShare<R>>, Box<dyn Error>> {
-    ///     let mut shares = Vec::new();
-    ///     for (label, section) in sections {
-    ///         let unknown = || format!("shares.{label}: no bulkhead has this label");
-    ///         let bulkhead = bulkheads.get(label).ok_or_else(unknown)?;
-    ///         shares.push(fleet.share(&bulkhead).configured(section).connect().await?);
-    ///     }
-    ///     Ok(shares)
-    /// }
-    /// ```
+    /// [`Fleet::apply`] does so for all bulkheads of a registry.
     pub fn configured(mut self, section: &ShareConfig) -> Self {
         self.base = self.base.or(Some(self.values));
         self.values = self.values.with(section);
@@ -243,9 +222,15 @@ impl Seat {
     }
 }
 
-impl<R> Fleet<R> {
+impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// Makes the shares of this process match these sections of a configuration, or changes
-    /// nothing. The label of a section is that of the bulkhead.
+    /// nothing. The label of a section is that of the bulkhead. Returns the changes, to be logged: a
+    /// line for each share, in the order of the labels, and no text if there is nothing to say.
+    ///
+    /// A bulkhead of the [registry](super::FleetBuilder::bulkheads) that has no share yet gets one.
+    /// It admits no call until the store has answered, for which nothing waits here: while the
+    /// store is out of reach, its calls are rejected as ever. Where the fleet has other values for
+    /// this `config`, it goes on with those.
     ///
     /// The process declares limit, lease and claim with its next statement: within a beat, or with
     /// the next call of a share that is idle. They hold for the fleet, so they change with a higher
@@ -256,60 +241,80 @@ impl<R> Fleet<R> {
     /// Weight, `on_outage` and `fetch` are the process' own, and change at once.
     ///
     /// What a section leaves out is as the program had set it before
-    /// [`configured`](ShareBuilder::configured).
+    /// [`configured`](ShareBuilder::configured). Without a section, a share keeps its values.
     ///
     /// # Errors
     ///
-    /// If a value is impossible, or cannot be that of the share from now on. The error has every
-    /// reason.
+    /// If a value is impossible, or cannot be that of the share from now on; or, the first time, if
+    /// a section is for no bulkhead of the registry. Later, it can be one of a part of a service
+    /// that is not there now, which the text names. The error has every reason. If the fleet is
+    /// closed, and a share is to begin.
     ///
     /// ```
     /// use bulklink_fleet::{Fleet, MemoryStore, ShareConfig};
-    /// use bulklink_tokio::{Bulkhead, Tokio};
-    /// use std::collections::{BTreeMap, BTreeSet};
+    /// use bulklink_tokio::{Bulkhead, Registry, Tokio};
+    /// use std::collections::BTreeMap;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let fleet = Fleet::builder(MemoryStore::new(Tokio), Tokio);
-    /// let fleet = fleet.namespace("prod").build()?;
+    /// let bulkheads = Registry::new();
+    /// let payments = Bulkhead::builder("payments").parallelism(50).waiting_room(9);
+    /// let payments = bulkheads.create(payments)?;
+    /// let fleet = Fleet::builder(MemoryStore::new(Tokio), Tokio).namespace("prod");
+    /// let fleet = fleet.bulkheads(&bulkheads).build()?;
+    ///
     /// // Such as a field `shares` of the program's own settings, read by serde.
     /// let mut shares: BTreeMap<String, ShareConfig> = BTreeMap::new();
     /// shares.entry("payments".into()).or_default().limit = Some(100);
+    /// assert_eq!(fleet.apply(&shares)?, "share payments: added");
+    /// let paid = payments.execute(async { "paid" }).await?;
     ///
-    /// let payments = Bulkhead::builder("payments").parallelism(50).waiting_room(9);
-    /// let payments = payments.build()?;
-    /// fleet.share(&payments).configured(&shares["payments"]).connect().await?;
-    ///
-    /// let section = shares.entry("payments".into()).or_default();
-    /// section.limit = Some(120);
+    /// shares.entry("payments".into()).or_default().limit = Some(120);
     /// let refused = fleet.apply(&shares).unwrap_err().to_string();
     /// let text = "shares.payments.limit must stay 100 for config 1; \
     ///             a higher config changes it, got 120";
     /// assert_eq!(refused, text);
     ///
     /// shares.entry("payments".into()).or_default().config = Some(2);
-    /// assert_eq!(fleet.apply(&shares)?.to_string(), "share payments: changed");
+    /// assert_eq!(fleet.apply(&shares)?, "share payments: changed");
     /// # Ok(())
     /// # }
     /// ```
-    pub fn apply(&self, sections: &BTreeMap<String, ShareConfig>) -> Result<AppliedShares, ConfigError> {
+    pub fn apply(&self, sections: &BTreeMap<String, ShareConfig>) -> Result<String, ConfigError> {
         let hub = &self.open.hub;
-        let _turn = hub.turn();
-        let Plan { mut applied, changes, names } = self.plan(sections)?;
+        let mut turn = hub.turn();
+        let Plan { added, changes, unshared, names } = self.plan(sections)?;
+        // At the start, a section that is for no bulkhead is a mistake: another has no limit.
+        if let (Some(registry), false) = (&self.bulkheads, *turn) {
+            ConfigError::unless_none(unshared.iter().map(|name| unknown(&name.label(), registry)).collect())?;
+        }
+        let mut lines = BTreeMap::new();
+        for Added { name, place, before, builder } in added {
+            // The label has gone to another bulkhead, as no operation of this one runs any more.
+            if let Some(seat) = before {
+                seat.give_up();
+            }
+            let failed = |error| ConfigError::of(place.problem(format_args!("has no share: {}", texts(&error))));
+            builder.begin(true).map_err(failed)?;
+            lines.insert(name.label(), "added");
+        }
         for Change { name, seat, values, declaration } in changes {
             if seat.reconfigure(values, declaration) {
-                applied.changed.push(name.label().into());
+                lines.insert(name.label(), "changed");
             }
         }
-        let seats = hub.all().into_iter().filter(|seat| seat.is_configured() && !seat.has_ended());
-        applied.kept = seats.filter(|seat| !names.contains(&seat.name)).map(|seat| seat.name.label().into()).collect();
-        for labels in [&mut applied.changed, &mut applied.unshared, &mut applied.kept] {
-            labels.sort();
-        }
-        Ok(applied)
+        lines.extend(unshared.iter().map(|name| (name.label(), "has a section, and no share in this process")));
+        let configured = hub.all().into_iter().filter(|seat| seat.is_configured() && !seat.has_ended());
+        let kept = configured.filter(|seat| !names.contains(&seat.name));
+        lines.extend(kept.map(|seat| (seat.name.label(), "without a section, and kept")));
+        *turn = true;
+        let lines: Vec<_> = lines.iter().map(|(label, change)| format!("share {label}: {change}")).collect();
+        Ok(lines.join("\n"))
     }
 
-    /// Checks whether these sections could be applied now, and changes nothing.
+    /// Checks whether these sections could be applied now, and changes nothing. A section that is
+    /// for no bulkhead is none of its findings: another part of the same configuration may add the
+    /// bulkhead.
     ///
     /// # Errors
     ///
@@ -320,8 +325,8 @@ impl<R> Fleet<R> {
     }
 
     /// What the sections change. It holds for the present turn.
-    fn plan(&self, sections: &BTreeMap<String, ShareConfig>) -> Result<Plan, ConfigError> {
-        let (mut problems, mut applied, mut changes) = (Vec::new(), AppliedShares::default(), Vec::new());
+    fn plan<'a>(&self, sections: &'a BTreeMap<String, ShareConfig>) -> Result<Plan<'a, R>, ConfigError> {
+        let (mut problems, mut added, mut changes, mut unshared) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut found = BTreeMap::<Name, Place<'_>>::new();
         for (label, section) in sections {
             let place = Place::new(TABLE, label);
@@ -336,24 +341,33 @@ impl<R> Fleet<R> {
                 problems.push(place.problem(format_args!("must have another label, as {first} has this one")));
                 continue;
             }
-            let checked = match self.open.hub.of_name(&name).filter(|seat| !seat.has_ended()) {
-                Some(seat) => seat.plan(section).map(|(values, declaration)| {
-                    changes.push(Change { name, seat, values, declaration });
-                }),
-                None => section.check().map(|()| applied.unshared.push(name.label().into())),
+            let seat = self.open.hub.of_name(&name).filter(|seat| !seat.has_ended());
+            let bulkhead = self.bulkheads.as_ref().and_then(|registry| registry.get(label));
+            let checked = match (seat, bulkhead) {
+                (Some(seat), bulkhead) if bulkhead.as_ref().is_none_or(|bulkhead| seat.is_of(bulkhead)) => {
+                    seat.plan(section).map(|(values, declaration)| {
+                        changes.push(Change { name, seat, values, declaration });
+                    })
+                }
+                (before, Some(bulkhead)) => {
+                    let builder = self.share_as(&bulkhead, Ok(name.clone())).configured(section);
+                    builder.check().map(|_| added.push(Added { name, place, before, builder }))
+                }
+                (_, None) => section.check().map(|()| unshared.push(name)),
             };
             problems.extend(checked.err().map(|invalid| problem(place, &invalid)));
         }
         ConfigError::unless_none(problems)?;
-        Ok(Plan { applied, changes, names: found.into_keys().collect() })
+        Ok(Plan { added, changes, unshared, names: found.into_keys().collect() })
     }
 }
 
 /// What sections of a configuration change.
-struct Plan {
-    /// With the shares that are not connected.
-    applied: AppliedShares,
+struct Plan<'a, R> {
+    added: Vec<Added<'a, R>>,
     changes: Vec<Change>,
+    /// Those of sections that no share has.
+    unshared: Vec<Name>,
     /// Those of all sections.
     names: BTreeSet<Name>,
 }
@@ -365,8 +379,26 @@ struct Change {
     declaration: Declaration,
 }
 
+/// A share that is to begin.
+struct Added<'a, R> {
+    name: Name,
+    place: Place<'a>,
+    /// That of the bulkhead that had the label before.
+    before: Option<Arc<Seat>>,
+    builder: ShareBuilder<R>,
+}
+
+/// How many labels an error names.
+const NAMED: usize = 10;
+
+/// Returns the reason why a section is for no bulkhead.
+fn unknown(label: &str, registry: &Registry) -> Problem {
+    let labels: Vec<_> = registry.handles().iter().take(NAMED).map(|handle| handle.label().to_owned()).collect();
+    Place::new(TABLE, label).problem(format_args!("must have the label of a bulkhead, such as {}", labels.join(", ")))
+}
+
 /// For what applies a file as a whole, such as `config::follow` of `bulklink-tokio`.
-impl<R, C> Apply<C> for Fleet<R> {
+impl<R: Runtime<Sleep: Send>, C> Apply<C> for Fleet<R> {
     type Sections = BTreeMap<String, ShareConfig>;
 
     fn require(sections: &Self::Sections, earlier: &Self::Sections) -> Result<(), ConfigError> {
@@ -379,7 +411,7 @@ impl<R, C> Apply<C> for Fleet<R> {
     }
 
     fn apply(&self, sections: &Self::Sections, _: &C) -> Result<String, ApplyError> {
-        Ok(self.apply(sections)?.to_string())
+        Ok(self.apply(sections)?)
     }
 }
 
@@ -398,40 +430,4 @@ fn problem(place: Place<'_>, invalid: &InvalidArgument) -> Problem {
     let text = invalid.to_string();
     let rest = text.split_once(' ').map_or(&*text, |(_, rest)| rest);
     place.field(invalid.field(), rest)
-}
-
-/// The changes by [`Fleet::apply`], to be logged: each list in the order of the labels. Its text
-/// has a line for each, and is empty if nothing has changed and nothing is kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AppliedShares {
-    /// The shares with changed values.
-    pub changed: Vec<Arc<str>>,
-    /// The sections that no share of this process has: the program shares no bulkhead of this
-    /// label, or not yet.
-    pub unshared: Vec<Arc<str>>,
-    /// The shares from a configuration that have no section now: they keep their values.
-    pub kept: Vec<Arc<str>>,
-}
-
-impl AppliedShares {
-    /// Returns whether nothing has changed, and each share is as its section says.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        [&self.changed, &self.unshared, &self.kept].iter().all(|labels| labels.is_empty())
-    }
-}
-
-impl fmt::Display for AppliedShares {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
-        let (unshared, kept) = ("has a section, and no share in this process", "without a section, and kept");
-        for (labels, change) in [(&self.changed, "changed"), (&self.unshared, unshared), (&self.kept, kept)] {
-            for label in labels {
-                write!(f, "{separator}share {label}: {change}")?;
-                separator = "\n";
-            }
-        }
-        Ok(())
-    }
 }

@@ -13,8 +13,8 @@ use crate::{Name, StoreError};
 #[derive(Default)]
 pub(super) struct Hub {
     seats: Mutex<Seats>,
-    /// Locked while a configuration is applied: one after the other.
-    turn: Mutex<()>,
+    /// Locked while a configuration is applied: one after the other. Whether one was.
+    turn: Mutex<bool>,
     pub(super) signal: Arc<Signal>,
 }
 
@@ -54,7 +54,7 @@ impl Hub {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn turn(&self) -> MutexGuard<'_, bool> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

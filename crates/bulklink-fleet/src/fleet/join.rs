@@ -15,7 +15,7 @@ use super::share::FleetShare;
 use super::state::Standing;
 use super::{Fleet, JoinError, Outage, ceiling};
 use crate::Name;
-use crate::share::{Policy, Share, Tuning};
+use crate::share::{Declaration, Policy, Share, Tuning};
 
 /// The largest number that all stores handle exactly, with room for sums.
 pub(super) const MAX_NUMBER: u64 = 1 << 40;
@@ -181,7 +181,7 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
     pub fn connect(self) -> impl Future<Output = Result<FleetShare<R>, JoinError>> + use<R> {
         let runtime = self.fleet.runtime.clone();
         let deadline = runtime.now().saturating_add(self.patience);
-        let begun = self.begin().map(|share| (Joining(Some(Arc::clone(&share.seat))), share));
+        let begun = self.begin(false).map(|share| (Joining(Some(Arc::clone(&share.seat))), share));
         async move {
             let (mut joining, share) = begun?;
             let mut sleep = pin!(runtime.sleep_until(deadline));
@@ -202,13 +202,13 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
         }
     }
 
-    /// Begins the share, under a ceiling of zero.
-    pub(super) fn begin(self) -> Result<FleetShare<R>, JoinError> {
+    /// Begins the share, under a ceiling of zero. Where the fleet has other values for the same
+    /// configuration, it goes on with those if it `yields`.
+    pub(super) fn begin(self, yields: bool) -> Result<FleetShare<R>, JoinError> {
+        let (configured, declaration) = self.check().map_err(JoinError::Invalid)?;
         let name = self.name.map_err(JoinError::Invalid)?;
-        let can_wait = self.bulkhead.limits().waiting_room > 0;
-        let declaration = self.values.check(&self.tuning, can_wait).map_err(JoinError::Invalid)?;
-        let machines = (Share::new(self.fleet.id, self.values.weight, declaration), Policy::new(self.tuning));
-        let configured = Configured { values: self.values, base: self.base, tuning: self.tuning, can_wait };
+        let share = Share::new(self.fleet.id, self.values.weight, declaration).yielding(yields);
+        let machines = (share, Policy::new(self.tuning));
         let hub = &self.fleet.open.hub;
         let signal = Arc::clone(&hub.signal);
         let seat = hub.add(&name, |number, seq, away| {
@@ -217,6 +217,15 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
             Seat::new(number, name.clone(), ceiling, &configured, machines, away, signal)
         })?;
         Ok(FleetShare { seat, runtime: self.fleet.runtime })
+    }
+}
+
+impl<R> ShareBuilder<R> {
+    /// Checks the values, and returns what the process declares by them.
+    pub(super) fn check(&self) -> Result<(Configured, Declaration), InvalidArgument> {
+        let can_wait = self.bulkhead.limits().waiting_room > 0;
+        let declaration = self.values.check(&self.tuning, can_wait)?;
+        Ok((Configured { values: self.values, base: self.base, tuning: self.tuning, can_wait }, declaration))
     }
 }
 

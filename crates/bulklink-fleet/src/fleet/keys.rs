@@ -69,7 +69,7 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
         let begin = move |key: &K, bulkhead: &Handle, held: Ceiling| {
             let mut refused = Refused { ceiling: Some(held), name: ceiling::REFUSED, why: None };
             let builder = fleet.share_as(bulkhead, fleet.name_of(&label, key));
-            match options(key, builder).begin() {
+            match options(key, builder).begin(true) {
                 Ok(_) => refused.ceiling = None,
                 Err(JoinError::Closed) => refused.name = ceiling::LEFT,
                 Err(error) => refused.why = Some(error),

@@ -20,11 +20,11 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink::InvalidArgument;
 use bulklink::runtime::{Runtime, Spawn};
+use bulklink::{InvalidArgument, Registry};
 
 pub use self::build::{BuildError, RandomError};
-pub use self::config::{AppliedShares, ShareConfig};
+pub use self::config::ShareConfig;
 use self::driver::drive;
 pub use self::error::{JoinError, LeaseLost, ResizeError};
 use self::hub::Hub;
@@ -63,6 +63,8 @@ pub struct Fleet<R> {
     namespace: Namespace,
     id: ProcessId,
     error: LastError,
+    /// Those of which sections begin the shares.
+    bulkheads: Option<Registry>,
     runtime: R,
 }
 
@@ -90,6 +92,7 @@ where
             process: None,
             store_timeout: Duration::from_millis(500),
             handler: None,
+            bulkheads: None,
         }
     }
 
@@ -145,6 +148,7 @@ impl<R: Clone> Clone for Fleet<R> {
             open: Arc::clone(&self.open),
             namespace: self.namespace.clone(),
             error: self.error.clone(),
+            bulkheads: self.bulkheads.clone(),
             runtime: self.runtime.clone(),
             ..*self
         }
@@ -166,6 +170,7 @@ pub struct FleetBuilder<S, R> {
     process: Option<String>,
     store_timeout: Duration,
     handler: Option<Handler>,
+    bulkheads: Option<Registry>,
 }
 
 impl<S: LeaseStore, R: Runtime + Spawn> FleetBuilder<S, R>
@@ -208,6 +213,13 @@ where
         self
     }
 
+    /// Has [`Fleet::apply`] begin the share of each bulkhead of this registry that has a section,
+    /// so that no code of the program does. The fleet keeps the registry.
+    pub fn bulkheads(mut self, registry: &Registry) -> Self {
+        self.bulkheads = Some(registry.clone());
+        self
+    }
+
     /// Starts the task that connects to the store, and returns immediately.
     ///
     /// # Errors
@@ -233,7 +245,8 @@ where
             self.store_timeout,
         );
         self.runtime.spawn(driver).map_err(BuildError::Spawn)?;
-        Ok(Fleet { open: Arc::new(Open { hub }), namespace, id, error, runtime: self.runtime })
+        let (open, bulkheads) = (Arc::new(Open { hub }), self.bulkheads);
+        Ok(Fleet { open, namespace, id, error, bulkheads, runtime: self.runtime })
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bulklink::plumbing::{discard, wake};
 use bulklink::runtime::Instant;
-use bulklink::{Ceiling, Load};
+use bulklink::{Ceiling, Handle, Load};
 
 use super::ask::Ask;
 use super::config::Configured;
@@ -359,6 +359,11 @@ impl Seat {
     /// Notes the limit, when this process has changed it, or heard that it is another.
     pub(super) fn resized(&self, limit: u32, version: Version) {
         self.lock().share.set_limit(limit, version);
+    }
+
+    /// Whether it is the share of this bulkhead.
+    pub(super) fn is_of(&self, bulkhead: &Handle) -> bool {
+        self.ceiling.is_of(bulkhead)
     }
 
     /// Whether the process has given the share up, or has left, or its bulkhead is gone.

@@ -20,6 +20,7 @@ pub struct Share {
     process: ProcessId,
     weight: u32,
     declaration: Declaration,
+    yields: bool,
     /// Those of the latest statement, and those of the latest one with a reply that counts.
     declared: Declaration,
     agreed: Declaration,
@@ -93,6 +94,7 @@ impl Share {
             process,
             weight,
             declaration,
+            yields: false,
             declared: declaration,
             agreed: declaration,
             seq: 0,
@@ -111,6 +113,13 @@ impl Share {
             longest: Duration::ZERO,
             fleet: Fleet::default(),
         }
+    }
+
+    /// Goes on with the settings of the fleet where these are others of the same configuration,
+    /// from the first statement on.
+    pub(crate) fn yielding(mut self, yields: bool) -> Self {
+        self.yields = yields;
+        self
     }
 
     /// Begins after all statements of shares of the same process before.
@@ -260,9 +269,9 @@ impl Share {
     }
 
     /// Takes the refusal of a statement: units stay usable until their lease is over. Returns
-    /// whether the fleet has other settings of the same configuration, and has answered this
-    /// process before: then a lower configuration is declared, so that the share goes on with what
-    /// the fleet has. It is that from before a change, or the number below.
+    /// whether the fleet has other settings of the same configuration, and the share goes on with
+    /// them, as it has joined before: by declaring a lower configuration, which is that from before
+    /// a change, or the number below.
     pub fn refuse(&mut self, refusal: &Refusal) -> bool {
         self.give_up();
         let Refusal::Conflict(Conflict { config, .. }) = refusal else { return false };
@@ -271,7 +280,7 @@ impl Share {
             self.declaration = self.agreed;
             return true;
         }
-        match config.checked_sub(1).filter(|_| is_refused && self.epoch.is_some()) {
+        match config.checked_sub(1).filter(|_| is_refused && (self.yields || self.epoch.is_some())) {
             Some(below) => self.declaration.config = below,
             None => return false,
         }

@@ -11,6 +11,7 @@ mod joining;
 mod keys;
 mod log;
 mod random;
+mod registered;
 mod scene;
 mod slow;
 mod store;
