@@ -224,8 +224,8 @@ impl Seat {
 
 impl<R: Runtime<Sleep: Send>> Fleet<R> {
     /// Makes the shares of this process match these sections of a configuration, or changes
-    /// nothing. The label of a section is that of the bulkhead. Returns the changes, to be logged: a
-    /// line for each share, in the order of the labels, and no text if there is nothing to say.
+    /// nothing. The label of a section is that of the bulkhead. Returns the changes, to be logged:
+    /// a line for each share, in the order of the labels, and no text if there is nothing to say.
     ///
     /// A bulkhead of the [registry](super::FleetBuilder::bulkheads) that has no share yet gets one.
     /// It admits no call until the store has answered, for which nothing waits here: while the

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use bulklink::{Reason, Request};
-use bulklink_fleet::{Outage, StoreError, ceiling};
+use bulklink_fleet::{Outage, ShareBuilder, StoreError, ceiling};
 
 use crate::scene::{Call, Process, Scene, millis, texts};
 
@@ -70,6 +70,20 @@ fn a_store_that_was_never_reached_turns_calls_away_after_a_lease() {
     scene.advance(15_000);
     assert!(joining.output().expect("the store answers").is_ok());
     assert!(waits.output().expect("the name is new, and its time is over").is_ok());
+}
+
+/// Whatever its policy: it does not know how many others there are.
+#[test]
+fn a_process_that_never_reached_the_store_admits_none() {
+    for outage in [Outage::Share, Outage::Admit] {
+        let mut scene = Scene::new();
+        scene.store.stop();
+        let (fleet, bulkhead) = (scene.fleet(), scene.bulkhead());
+        let patient = |builder: ShareBuilder<_>| builder.connect_within(Duration::MAX).on_outage(outage);
+        let _joining = scene.join(&fleet, &bulkhead, patient);
+        scene.advance(30_000);
+        assert_eq!(refused(&scene.call_on(&bulkhead, Request::new())).1, ceiling::UNAVAILABLE, "{outage:?}");
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #![cfg(feature = "axum")]
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::IntoResponse;
@@ -65,6 +66,19 @@ fn each_rejection_has_the_status_that_the_guide_says() {
     {
         row(first, &usual, reports.with(Request::new().cost(cost)).try_slot().unwrap_err());
     }
+    let fleet = reports.handle().ceiling("fleet");
+    fleet.set(0);
+    fleet.set_cause(Some(Arc::new(io::Error::from(io::ErrorKind::ConnectionRefused))));
+    let unavailable = "`Saturated` or `Expired` with a source: `unavailable` in the answer";
+    row(unavailable, &per_tenant, reports.try_slot().unwrap_err());
+    let waits = reports.clone();
+    let late = executor.spawn(async move { waits.with(Request::new().deadline_after(SECOND)).slot().await });
+    executor.advance(SECOND);
+    let late = late.output().expect("its time is over").unwrap_err();
+    assert_eq!(late.reason(), Reason::Expired);
+    let response = Failure::with(&usual, late.clone()).into_response();
+    assert_eq!(response.headers()["bulklink-rejected"], "unavailable");
+    row(unavailable, &per_tenant, late);
     reports.close();
     row("`Closed`", &usual, reports.try_slot().unwrap_err());
 
