@@ -182,7 +182,7 @@ impl Run {
             process,
             seq,
             declaration: Declaration {
-                config: self.one(&[1, 1, 1, 1, 1, 1, 1, 1, 2, 3]),
+                config: self.one(&[0, 1, 1, 1, 1, 1, 1, 1, 2, 3]),
                 limit: self.one(&[10, 10, 10, 10, 10, 10, 10, 3, 0]),
                 terms: Terms { lease, recovers, ..TERMS },
             },
