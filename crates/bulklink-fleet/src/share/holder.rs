@@ -117,7 +117,8 @@ impl Share {
 
     /// Goes on with the settings of the fleet where these are others of the same configuration,
     /// from the first statement on.
-    pub(crate) fn yielding(mut self, yields: bool) -> Self {
+    #[must_use]
+    pub fn yielding(mut self, yields: bool) -> Self {
         self.yields = yields;
         self
     }

@@ -169,7 +169,7 @@ impl World {
         self.next_id += 1;
         let id = ProcessId::from(self.next_id);
         Member {
-            share: Share::new(id, weight, self.declaration(release)),
+            share: Share::new(id, weight, self.declaration(release)).yielding(self.next_id % 2 == 0),
             running: 0,
             id,
             weight,
