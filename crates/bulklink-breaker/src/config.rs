@@ -14,6 +14,7 @@ use bulklink::plumbing::config::duration;
 use bulklink::plumbing::config::{add_schema, positive_duration_schema, unbroken};
 use bulklink::runtime::Clock;
 
+use crate::breaker::RunLimit;
 use crate::circuit::beside;
 use crate::registry::Circuits;
 use crate::{Breaker, Settings};
@@ -108,10 +109,46 @@ pub struct BreakerConfig {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(with = "bool"))]
     pub count_cancelled: Option<bool>,
+    /// How long an operation of its guard may run. Without it, a guard has the limit of its
+    /// builder. A breaker without a guard ends no operation.
+    #[cfg_attr(feature = "serde", serde(with = "duration", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "positive_duration_schema"))]
+    pub run_limit: Option<Duration>,
+}
+
+/// The parts of a section that change live.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Values {
+    pub(crate) settings: Settings,
+    pub(crate) run_limit: Option<Duration>,
+}
+
+impl Values {
+    pub(crate) fn of(breaker: &Breaker) -> Self {
+        Values { settings: breaker.settings(), run_limit: breaker.core().run_limit.get().map(RunLimit::duration) }
+    }
+
+    fn text(&self) -> String {
+        match self.run_limit {
+            Some(limit) => format!("{}, run_limit {limit:?}", self.settings.text()),
+            None => self.settings.text(),
+        }
+    }
+
+    fn changes_from(&self, before: &Values) -> String {
+        let settings = self.settings.changes_from(&before.settings);
+        if self.run_limit == before.run_limit {
+            return settings;
+        }
+        let or_none = |limit: Option<Duration>| limit.map_or_else(|| "none".into(), |limit| format!("{limit:?}"));
+        let separator = if settings.is_empty() { "" } else { ", " };
+        let (before, now) = (or_none(before.run_limit), or_none(self.run_limit));
+        format!("{settings}{separator}run_limit {before} -> {now}")
+    }
 }
 
 impl BreakerConfig {
-    /// Returns the settings of the section.
+    /// Returns the settings of the circuit.
     ///
     /// # Errors
     ///
@@ -153,6 +190,7 @@ impl BreakerConfig {
         set(&mut settings, self.reopen_after, Settings::reopen_after);
         set(&mut settings, self.probe_lease, Settings::probe_lease);
         settings.check()?;
+        RunLimit::checked(self.run_limit)?;
         Ok(settings)
     }
 
@@ -160,20 +198,22 @@ impl BreakerConfig {
         &self,
         clock: impl Clock + Send + Sync + 'static,
         label: &str,
-        settings: Settings,
+        values: Values,
     ) -> Result<Breaker, InvalidArgument> {
-        let builder = Breaker::builder_on(clock, label).settings(settings);
-        builder.count_cancelled(self.count_cancelled.unwrap_or_default()).build()
+        let builder = Breaker::builder_on(clock, label).settings(values.settings);
+        let breaker = builder.count_cancelled(self.count_cancelled.unwrap_or_default()).build()?;
+        breaker.core().run_limit.set(RunLimit::checked(values.run_limit)?);
+        Ok(breaker)
     }
 
-    /// Returns the settings, if they can be those of these circuits from now on.
-    pub(crate) fn settings_for(&self, circuits: Option<&Circuits>) -> Result<Settings, InvalidArgument> {
-        let settings = self.settings()?;
-        let Some(circuits) = circuits else { return Ok(settings) };
-        circuits.check_settings(settings)?;
+    /// Returns the values, if they can be those of these circuits from now on.
+    pub(crate) fn values_for(&self, circuits: Option<&Circuits>) -> Result<Values, InvalidArgument> {
+        let values = Values { settings: self.settings()?, run_limit: self.run_limit };
+        let Some(circuits) = circuits else { return Ok(values) };
+        circuits.check_settings(values.settings)?;
         let has = circuits.counts_cancelled();
         match self.count_cancelled.unwrap_or_default() {
-            wanted if wanted == has => Ok(settings),
+            wanted if wanted == has => Ok(values),
             wanted => {
                 Err(InvalidArgument::new("count_cancelled", wanted, format_args!("must stay {has} while this exists")))
             }
@@ -236,8 +276,12 @@ pub(crate) fn by_label(sections: &BTreeMap<String, BreakerConfig>) -> (BTreeMap<
 
 /// The reason why nothing was applied: the program has added a breaker of this label meanwhile.
 pub(crate) fn taken_meanwhile(label: &str) -> ConfigError {
-    let problem = Place::new(TABLE, label).problem("has a label that another breaker was added under meanwhile");
-    ConfigError::of(problem)
+    refused(label, "has a label that another breaker was added under meanwhile")
+}
+
+/// The error of a section.
+pub(crate) fn refused(label: &str, text: impl fmt::Display) -> ConfigError {
+    ConfigError::of(Place::new(TABLE, label).problem(text))
 }
 
 /// A section, and its place in the configuration.
@@ -291,12 +335,12 @@ impl AppliedBreakers {
 impl AppliedBreakers {
     pub(crate) fn add(&mut self, breaker: &Breaker) {
         let label = breaker.shared_label();
-        self.line(&label, format_args!("added, {}", breaker.settings().text()));
+        self.line(&label, format_args!("added, {}", Values::of(breaker).text()));
         self.added.push(label);
     }
 
-    pub(crate) fn change(&mut self, label: Arc<str>, before: &Settings, settings: &Settings) {
-        self.line(&label, settings.changes_from(before));
+    pub(crate) fn change(&mut self, label: Arc<str>, before: &Values, values: &Values) {
+        self.line(&label, values.changes_from(before));
         self.changed.push(label);
     }
 

@@ -14,6 +14,7 @@ use bulklink::plumbing::discard;
 use bulklink::runtime::{Clock, Runtime};
 use bulklink::{BoundRequest, OwnedSlot, Request};
 
+use crate::breaker::RunLimit;
 use crate::guard::{KeyRequest, Terms, admit, run_limited};
 use crate::{Breaker, Call, ErrorsFail, Guard, GuardError, Guards, TimedOut};
 
@@ -144,7 +145,7 @@ where
         call: &mut Call<'static>,
         operation: Pin<&mut F>,
     ) -> Result<F::Output, TimedOut> {
-        run_limited(self.bulkhead().runtime(), self.run_limit(), call, operation).await
+        run_limited(self.bulkhead().runtime(), self.limit_now(), call, operation).await
     }
 }
 
@@ -277,7 +278,7 @@ where
     }
 
     fn run_limit(&self) -> Option<Duration> {
-        self.terms.run_limit
+        self.terms.run_limit().map(RunLimit::duration)
     }
 
     async fn run<F: Future + Send>(
@@ -285,7 +286,7 @@ where
         call: &mut Call<'static>,
         operation: Pin<&mut F>,
     ) -> Result<F::Output, TimedOut> {
-        run_limited(&self.terms.runtime, self.terms.run_limit, call, operation).await
+        run_limited(&self.terms.runtime, self.terms.run_limit(), call, operation).await
     }
 }
 

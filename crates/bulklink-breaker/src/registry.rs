@@ -1,5 +1,6 @@
 //! A registry of guards and breakers by name.
 
+mod build;
 mod member;
 
 use std::collections::BTreeMap;
@@ -14,9 +15,9 @@ use bulklink::runtime::{Clock, Runtime};
 
 use self::member::Member;
 pub(crate) use self::member::{Circuits, Keyed};
-use crate::config::{self, AppliedBreakers, BreakerConfig, Section};
+use crate::config::{self, AppliedBreakers, BreakerConfig, Section, Values};
 use crate::sync::{Mutex, lock};
-use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Guards, Health, Settings};
+use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Guards, Health};
 
 /// A registry of guards and breakers by name, in the order in which they were added, on any
 /// runtimes.
@@ -45,7 +46,8 @@ use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Guards, Heal
 #[derive(Clone, Default)]
 pub struct BreakerRegistry {
     members: Arc<Mutex<Vec<Member>>>,
-    /// Locked while a configuration is applied: one after the other.
+    /// Locked while a configuration is applied, or its breaker becomes guards by key: one after the
+    /// other.
     turn: Arc<Mutex<()>>,
 }
 
@@ -53,7 +55,7 @@ pub struct BreakerRegistry {
 struct Plan<'a> {
     sections: BTreeMap<Arc<str>, Section<'a>>,
     added: Vec<Breaker>,
-    changed: Vec<(Arc<str>, Circuits, Settings)>,
+    changed: Vec<(Arc<str>, Circuits, Values)>,
 }
 
 impl BreakerRegistry {
@@ -129,13 +131,7 @@ impl BreakerRegistry {
         C: Send + Sync + 'static,
         S: Send + Sync + 'static,
     {
-        self.insert(Member {
-            label: guards.label().into(),
-            circuits: Circuits::Keyed(guards.circuits()),
-            bulkhead: None,
-            guard: Some(Arc::new(guards.clone())),
-            is_configured: false,
-        })
+        self.insert(Member::of_guards(guards))
     }
 
     fn insert(&self, member: Member) -> Result<(), LabelTaken> {
@@ -173,7 +169,7 @@ impl BreakerRegistry {
     /// apply one.
     ///
     /// ```
-    /// use bulklink_breaker::{BreakerConfig, BreakerRegistry, Guard};
+    /// use bulklink_breaker::{BreakerConfig, BreakerRegistry, Guard, Settings};
     /// use bulklink_tokio::{Bulkhead, Tokio};
     /// use std::collections::BTreeMap;
     ///
@@ -186,9 +182,8 @@ impl BreakerRegistry {
     /// assert_eq!(applied, "breaker payments: added, of_last 3, failures 3");
     ///
     /// let bulkhead = Bulkhead::builder("payments").parallelism(10).build()?;
-    /// let breaker = breakers.breaker("payments").expect("it has a section");
-    /// let payments = Guard::builder(&bulkhead).breaker(&breaker).build()?;
-    /// breakers.add(&payments)?;
+    /// let payments = Guard::builder(&bulkhead).build_in(&breakers)?;
+    /// assert_eq!(payments.breaker().settings(), Settings::consecutive(3));
     ///
     /// sections.entry("payments".into()).or_default().failures = Some(0);
     /// let refused = breakers.apply(&sections, &Tokio).unwrap_err();
@@ -209,9 +204,9 @@ impl BreakerRegistry {
             applied.add(breaker);
         }
         // All were checked.
-        for (label, circuits, settings) in changed {
-            if let Some(before) = circuits.reconfigure(settings).ok().filter(|before| *before != settings) {
-                applied.change(label, &before, &settings);
+        for (label, circuits, values) in changed {
+            if let Some(before) = circuits.reconfigure(values).ok().filter(|before| *before != values) {
+                applied.change(label, &before, &values);
             }
         }
         self.release_all_but(&sections, &mut applied);
@@ -265,13 +260,13 @@ impl BreakerRegistry {
         let (mut added, mut changed) = (Vec::new(), Vec::new());
         for (label, section) in &sections {
             let found = members.iter().find(|member| member.label == *label).map(|member| &member.circuits);
-            let settings = section.config.settings_for(found);
-            let planned = settings.and_then(|settings| match found {
+            let values = section.config.values_for(found);
+            let planned = values.and_then(|values| match found {
                 Some(circuits) => {
-                    changed.push((Arc::clone(label), circuits.clone(), settings));
+                    changed.push((Arc::clone(label), circuits.clone(), values));
                     Ok(())
                 }
-                None => section.config.build(clock.clone(), label, settings).map(|breaker| added.push(breaker)),
+                None => section.config.build(clock.clone(), label, values).map(|breaker| added.push(breaker)),
             });
             problems.extend(planned.err().map(|invalid| section.problem(&invalid)));
         }

@@ -244,7 +244,8 @@ fn breakers_and_shares_are_read_beside_bulkheads() {
         Figment::from(Toml::string(&text)).extract::<Settings>()
     };
     let settings =
-        read("over = \"10s\"\nfailure_rate = 50\ncool_down = \"1m\"\ncount_cancelled = true").expect("valid");
+        read("over = \"10s\"\nfailure_rate = 50\ncool_down = \"1m\"\ncount_cancelled = true\nrun_limit = \"5s\"")
+            .expect("valid");
     assert_eq!(settings.limits.bulkheads["payments"].parallelism, Some(10));
     let share = settings.shares["payments"];
     assert_eq!((share.limit, share.lease, share.fetch), (Some(100), Some(ms(20_000)), Some(ms(5))));
@@ -256,9 +257,10 @@ fn breakers_and_shares_are_read_beside_bulkheads() {
         (payments.over, payments.failure_rate, payments.count_cancelled),
         (Some(ms(10_000)), Some(50), Some(true))
     );
-    assert_eq!(payments.cool_down, Some(ms(60_000)));
+    assert_eq!((payments.cool_down, payments.run_limit), (Some(ms(60_000)), Some(ms(5_000))));
     let written = serde_json::to_value(payments).expect("it can be written");
-    let json = json!({ "over": "10s", "failure_rate": 50, "cool_down": "60s", "count_cancelled": true });
+    let json =
+        json!({ "over": "10s", "failure_rate": 50, "cool_down": "60s", "count_cancelled": true, "run_limit": "5s" });
     assert_eq!(written, json);
     assert_eq!(serde_json::from_value::<BreakerConfig>(written).expect("as it was written"), payments);
     for (wrong, text) in [("over = 10", "a duration with its unit"), ("failure = 1", "unknown field: found `failure`")]

@@ -83,6 +83,9 @@ fn the_schema_of_a_breaker_accepts_what_the_code_does() {
         (r#""close_after": 0"#, false),
         (r#""reopen_after": 10001"#, false),
         (r#""probe_lease": "0ms""#, false),
+        (r#""run_limit": "5s""#, true),
+        (r#""run_limit": "0s""#, false),
+        (r#""run_limit": 5"#, false),
     ] {
         let value: serde_json::Value = serde_json::from_str(&format!("{{ {text} }}")).expect("JSON");
         assert_eq!(is_accepted(&value), is_valid, "{text}");

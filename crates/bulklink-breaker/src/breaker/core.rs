@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use super::counters::{Striped, Successes, TAG, Used};
 use super::event::{Handlers, Transition};
+use super::run_limit::LiveLimit;
 use super::waiters::Waiters;
 use super::{BreakerTotals, Config, OpenCircuit};
 use crate::circuit::{Circuit, Mark, Pass, ProbeId, Refusal, State};
@@ -58,6 +59,8 @@ pub(crate) struct Core {
     until: AtomicU64,
     /// From how many nanoseconds on a call is slow: a setting, changed under the lock.
     pub(super) slow_after: Number,
+    /// The run limit of its configuration, for its guards.
+    pub(crate) run_limit: LiveLimit,
     locked: Mutex<Locked>,
     successes: Successes,
     refused: Striped,
@@ -107,6 +110,7 @@ impl Core {
         let in_state_since = (config.now)();
         let core = Core {
             slow_after: Number::new(slow_after(circuit.settings())),
+            run_limit: LiveLimit::default(),
             config,
             instance: next_instance(),
             word: AtomicU64::new(0),

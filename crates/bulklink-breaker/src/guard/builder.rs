@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink::config::ConfigError;
 use bulklink::runtime::Clock;
 use bulklink::{Bulkhead, Handle, InvalidArgument};
 
 use super::{ErrorsFail, Guard};
-use crate::circuit::{beside, duration, number};
+use crate::breaker::RunLimit;
+use crate::circuit::{beside, number};
+use crate::registry::BreakerRegistry;
 use crate::{Breaker, Settings, State};
 
 /// The settings of a guard that is being built; returned by [`Guard::builder`].
@@ -136,9 +139,7 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
     ///
     /// If a setting is impossible, or is that of a breaker that was passed.
     pub fn build(self) -> Result<Guard<R, K>, InvalidArgument> {
-        if let Some(limit) = self.run_limit {
-            duration("run_limit", limit, Duration::from_nanos(1))?;
-        }
+        let own_limit = RunLimit::checked(self.run_limit)?;
         if let Some(capacity) = self.half_open_capacity {
             let most = u32::try_from(self.bulkhead.limits().capacity).unwrap_or(u32::MAX);
             number("half_open_capacity", u32::try_from(capacity).unwrap_or(u32::MAX), 1..=most)?;
@@ -159,7 +160,60 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
             restrict(&breaker, self.bulkhead.handle(), capacity);
         }
         let breaker = breaker.classified(self.classify);
-        Ok(Guard { bulkhead: self.bulkhead, breaker, run_limit: self.run_limit })
+        Ok(Guard { bulkhead: self.bulkhead, breaker, own_limit })
+    }
+}
+
+impl<R, K> GuardBuilder<R, K>
+where
+    R: Clock + Clone + Send + Sync + 'static,
+    K: Clone + Send + Sync + 'static,
+{
+    /// Builds the guard around the breaker that has the label of its bulkhead in this registry,
+    /// such as by a [configuration](BreakerRegistry::apply), and [adds](BreakerRegistry::add) it in
+    /// place of that.
+    ///
+    /// Set neither [`settings`](GuardBuilder::settings) nor
+    /// [`count_cancelled`](GuardBuilder::count_cancelled) nor [`breaker`](GuardBuilder::breaker);
+    /// the [run limit](crate::BreakerConfig::run_limit) of a configuration goes before that of this
+    /// builder.
+    ///
+    /// # Errors
+    ///
+    /// If the registry has no breaker of this label, if a guard has it, or if a setting is
+    /// impossible. Nothing was added then. The error names the section, and one that may be a
+    /// misspelling of it.
+    ///
+    /// ```
+    /// use bulklink_breaker::{BreakerConfig, BreakerRegistry, Guard};
+    /// use bulklink_tokio::{Bulkhead, Tokio};
+    /// use std::{collections::BTreeMap, time::Duration};
+    ///
+    /// // Such as a field `breakers` of the program's own settings, read by serde.
+    /// let mut sections: BTreeMap<String, BreakerConfig> = BTreeMap::new();
+    /// let search = sections.entry("search".into()).or_default();
+    /// search.run_limit = Some(Duration::from_secs(5));
+    /// let circuits = BreakerRegistry::new();
+    /// circuits.apply(&sections, &Tokio)?;
+    ///
+    /// let misspelt = Bulkhead::builder("serach").parallelism(10).build()?;
+    /// let refused = Guard::builder(&misspelt).build_in(&circuits).unwrap_err();
+    /// let text = "breakers.serach must be there (is it breakers.search, which is not required?)";
+    /// assert_eq!(refused.to_string(), text);
+    ///
+    /// let search = Bulkhead::builder("search").parallelism(10).build()?;
+    /// let guard = Guard::builder(&search).build_in(&circuits)?;
+    /// assert_eq!(guard.run_limit(), Some(Duration::from_secs(5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_in(self, registry: &BreakerRegistry) -> Result<Guard<R, K>, ConfigError> {
+        let label: Arc<str> = self.bulkhead.label().into();
+        registry.build_guard(&label, |breaker| {
+            if self.breaker.is_some() {
+                return Err(beside("breaker", "build_in"));
+            }
+            GuardBuilder { breaker: Some(breaker), is_classified: false, ..self }.build()
+        })
     }
 }
 

@@ -78,8 +78,10 @@ impl<R: Runtime + SpawnBlocking, K> GuardRequest<'_, R, K> {
         E: Send + 'static,
         K: Classify<T, E> + Clone + Send + 'static,
     {
-        let Parts { breaker, request, terms: Terms { runtime, classify, run_limit } } = self.parts();
+        let Parts { breaker, request, terms } = self.parts();
+        let Terms { runtime, classify, .. } = terms;
         let (call, slot) = admit(&breaker, request).await?;
+        let run_limit = terms.run_limit();
         let (sender, mut receiver) = oneshot::channel();
         let caller = Caller(Arc::new(Mutex::new(Stage::Waiting { operation, call, slot })));
         let (shared, classify) = (Arc::clone(&caller.0), classify.clone());

@@ -9,6 +9,7 @@ use bulklink::Rejection;
 use bulklink::runtime::SpawnError;
 
 use crate::OpenCircuit;
+use crate::breaker::RunLimit;
 
 /// The error of an operation behind a [`Guard`](crate::Guard).
 #[derive(Debug)]
@@ -119,8 +120,8 @@ pub struct TimedOut {
 }
 
 impl TimedOut {
-    pub(super) fn new(label: Arc<str>, limit: Option<Duration>) -> Self {
-        TimedOut { label, limit: limit.unwrap_or_default() }
+    pub(super) fn new(label: Arc<str>, limit: Option<RunLimit>) -> Self {
+        TimedOut { label, limit: limit.map(RunLimit::duration).unwrap_or_default() }
     }
 }
 

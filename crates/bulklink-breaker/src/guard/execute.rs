@@ -5,7 +5,6 @@
 use std::future::Future;
 use std::mem::{self, ManuallyDrop};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bulklink::runtime::{Instant, Runtime, Timer};
@@ -78,7 +77,7 @@ type Asking<'a> = Pin<Box<dyn Future<Output = Result<Call<'a>, OpenCircuit>> + S
 
 /// A call in its first poll. If this is dropped, something has panicked.
 struct Polling<'a> {
-    core: &'a Arc<Core>,
+    core: &'a Core,
     ticket: Ticket,
     began: Instant,
     ending: Ending,
@@ -117,7 +116,7 @@ where
         let guard = *this.guard;
         // Usually the circuit is closed and a slot is free, which takes no more than this.
         if matches!(this.start, Start::Plain) {
-            let core = guard.breaker.core();
+            let core = &**guard.breaker.core();
             if let Some((ticket, began)) = core.admit_closed() {
                 let polling = Polling { core, ticket, began, ending: Ending::Panicked };
                 if let Some(slot) = plumbing::take_free(&guard.bulkhead) {
@@ -132,9 +131,10 @@ where
 }
 
 impl<R: Runtime, K> Guard<R, K> {
+    /// `core` is that of the breaker, which a first poll has at hand.
     #[inline]
-    fn limit(&self) -> Option<Limit<R>> {
-        Some(Limit::new(self.bulkhead.runtime(), self.run_limit?))
+    fn limit(&self, core: &Core) -> Option<Limit<R>> {
+        Some(Limit::new(self.bulkhead.runtime(), core.run_limit.or(self.own_limit)?))
     }
 
     /// Polls an operation for the first time, in its slot.
@@ -152,7 +152,7 @@ impl<R: Runtime, K> Guard<R, K> {
         K: Classify<T, E>,
     {
         let Polling { core, ticket, began, .. } = polling;
-        let mut limit = self.limit();
+        let mut limit = self.limit(core);
         let mut operation = Operation(operation);
         let Some(pinned) = operation.0.as_mut().as_pin_mut() else { unreachable!("it was not polled before") };
         let polled = pinned.poll(context);
@@ -169,12 +169,12 @@ impl<R: Runtime, K> Guard<R, K> {
             if limit.poll(self.bulkhead.runtime(), context).is_ready() {
                 mem::forget(polling);
                 core.settle(pass, began, Ending::TimedOut);
-                return Poll::Ready(Err(GuardError::TimedOut(self.timed_out())));
+                return Poll::Ready(Err(GuardError::TimedOut(self.timed_out(limit.length))));
             }
         }
         mem::forget(polling);
         mem::forget(operation);
-        let call = Call::new(Source::Borrowed(core), pass, began);
+        let call = Call::new(Source::Borrowed(self.breaker.core()), pass, began);
         *rest = Some(Rest::Running { call, _slot: slot, limit });
         Poll::Pending
     }
@@ -226,7 +226,7 @@ impl<R: Runtime, K> Guard<R, K> {
                     if let Poll::Ready(slot) = Pin::new(acquire).poll(context) {
                         let slot = slot?;
                         if let Some(call) = self.breaker.admit_closed() {
-                            Rest::Running { call, _slot: slot, limit: self.limit() }
+                            Rest::Running { call, _slot: slot, limit: self.limit(self.breaker.core()) }
                         } else {
                             let slot = Unused::new(slot, Slot::abandon);
                             Rest::Asking(Box::pin(self.breaker.core().ask_operation()), Some(slot))
@@ -247,7 +247,7 @@ impl<R: Runtime, K> Guard<R, K> {
                 Rest::Asking(asking, slot) => {
                     let call = ready!(asking.as_mut().poll(context))?;
                     let Some(slot) = slot.take() else { unreachable!("it is taken once") };
-                    Rest::Running { call, _slot: slot.begin(), limit: self.limit() }
+                    Rest::Running { call, _slot: slot.begin(), limit: self.limit(self.breaker.core()) }
                 }
                 Rest::Running { call, limit, .. } => {
                     let Some(pinned) = operation.as_mut().as_pin_mut() else { unreachable!("it has not ended") };
@@ -258,7 +258,7 @@ impl<R: Runtime, K> Guard<R, K> {
                     let Some(limit) = limit else { return Poll::Pending };
                     ready!(limit.poll(self.bulkhead.runtime(), context));
                     call.end(Ending::TimedOut);
-                    return Poll::Ready(Err(GuardError::TimedOut(self.timed_out())));
+                    return Poll::Ready(Err(GuardError::TimedOut(self.timed_out(limit.length))));
                 }
             });
         }

@@ -27,6 +27,7 @@ pub(crate) use self::run::run_limited;
 pub(crate) use self::slot::admit;
 pub use self::status::GuardStatus;
 pub use self::wrap::Guarded;
+use crate::breaker::RunLimit;
 use crate::{Breaker, Classify, ErrorsFail, Health};
 
 /// A bulkhead, a circuit breaker and a limit on the run as one policy.
@@ -80,7 +81,8 @@ use crate::{Breaker, Classify, ErrorsFail, Health};
 pub struct Guard<R, K = ErrorsFail> {
     bulkhead: Bulkhead<R>,
     breaker: Breaker<K>,
-    run_limit: Option<Duration>,
+    /// For while the configuration of the breaker has none.
+    own_limit: Option<RunLimit>,
 }
 
 impl<R, K> Guard<R, K> {
@@ -114,10 +116,16 @@ impl<R, K> Guard<R, K> {
         self.breaker.force_closed();
     }
 
-    /// Returns how long an operation may run, if there is a limit.
+    /// Returns how long an operation may run that begins now, if there is a limit: that of the
+    /// [configuration](crate::BreakerConfig::run_limit), or else that of the builder.
     #[must_use]
-    pub const fn run_limit(&self) -> Option<Duration> {
-        self.run_limit
+    pub fn run_limit(&self) -> Option<Duration> {
+        self.limit_now().map(RunLimit::duration)
+    }
+
+    #[inline]
+    pub(crate) fn limit_now(&self) -> Option<RunLimit> {
+        self.breaker.core().run_limit.or(self.own_limit)
     }
 }
 
@@ -215,8 +223,8 @@ impl<R: Clock, K> Guard<R, K> {
 }
 
 impl<R, K> Guard<R, K> {
-    fn timed_out(&self) -> TimedOut {
-        TimedOut::new(self.breaker.shared_label(), self.run_limit)
+    fn timed_out(&self, limit: RunLimit) -> TimedOut {
+        TimedOut::new(self.breaker.shared_label(), Some(limit))
     }
 }
 
@@ -225,7 +233,7 @@ impl<R, K> fmt::Debug for Guard<R, K> {
         f.debug_struct("Guard")
             .field("bulkhead", &self.bulkhead)
             .field("breaker", &self.breaker)
-            .field("run_limit", &self.run_limit)
+            .field("run_limit", &self.run_limit())
             .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use pin_project_lite::pin_project;
 
 use super::slot::admit;
 use super::{Execute, Guard, GuardError, run_limited};
-use crate::breaker::Ending;
+use crate::breaker::{Ending, LiveLimit, RunLimit};
 use crate::{Breaker, Call, Classify, ErrorsFail};
 
 /// A [`Request`] bound to the guard that it asks: a call that has not been made yet.
@@ -27,7 +29,7 @@ pub struct GuardRequest<'a, R: Clock, K> {
 
 enum Way<'a, R: Clock, K> {
     Guard(&'a Guard<R, K>, Request<R::Instant>),
-    Key(KeyRequest<R>, Terms<&'a R, &'a K>),
+    Key(KeyRequest<R>, Terms<&'a R, &'a K, &'a LiveLimit>),
 }
 
 /// The circuit of a key, and a request bound to its partition.
@@ -38,17 +40,26 @@ pub struct KeyRequest<R: Clock> {
 
 /// The parts that all calls of a guard share.
 #[derive(Clone, Copy)]
-pub(crate) struct Terms<R, K> {
+pub(crate) struct Terms<R, K, L = Arc<LiveLimit>> {
     pub(crate) runtime: R,
     pub(crate) classify: K,
-    pub(crate) run_limit: Option<Duration>,
+    pub(crate) live_limit: L,
+    /// For while the configuration has none.
+    pub(crate) own_limit: Option<RunLimit>,
+}
+
+impl<R, K, L: Deref<Target = LiveLimit>> Terms<R, K, L> {
+    /// Returns how long an operation may run that begins now.
+    pub(crate) fn run_limit(&self) -> Option<RunLimit> {
+        self.live_limit.or(self.own_limit)
+    }
 }
 
 /// A request with all that a call needs.
 pub(super) struct Parts<'a, R: Clock, K> {
     pub(super) breaker: Breaker,
     pub(super) request: BoundRequest<R>,
-    pub(super) terms: Terms<&'a R, &'a K>,
+    pub(super) terms: Terms<&'a R, &'a K, &'a LiveLimit>,
 }
 
 impl<'a, R: Clock, K> GuardRequest<'a, R, K> {
@@ -58,8 +69,8 @@ impl<'a, R: Clock, K> GuardRequest<'a, R, K> {
     }
 
     pub(crate) fn of_key(key: KeyRequest<R>, terms: &'a Terms<R, K>) -> Self {
-        let Terms { runtime, classify, run_limit } = terms;
-        GuardRequest { way: Way::Key(key, Terms { runtime, classify, run_limit: *run_limit }) }
+        let Terms { runtime, classify, live_limit, own_limit } = terms;
+        GuardRequest { way: Way::Key(key, Terms { runtime, classify, live_limit, own_limit: *own_limit }) }
     }
 
     /// Asks with this request in place of the present one.
@@ -95,9 +106,13 @@ impl<'a, R: Clock + Clone + Send + Sync + 'static, K> GuardRequest<'a, R, K> {
     pub(super) fn parts(self) -> Parts<'a, R, K> {
         match self.way {
             Way::Guard(guard, request) => {
-                let Guard { bulkhead, breaker, run_limit } = guard;
-                let terms =
-                    Terms { runtime: bulkhead.runtime(), classify: breaker.classifier(), run_limit: *run_limit };
+                let Guard { bulkhead, breaker, own_limit } = guard;
+                let terms = Terms {
+                    runtime: bulkhead.runtime(),
+                    classify: breaker.classifier(),
+                    live_limit: &breaker.core().run_limit,
+                    own_limit: *own_limit,
+                };
                 Parts { breaker: breaker.classified(ErrorsFail), request: bulkhead.with(request), terms }
             }
             Way::Key(KeyRequest { breaker, request }, terms) => Parts { breaker, request, terms },
@@ -128,7 +143,7 @@ impl<'a, R: Runtime, K> GuardRequest<'a, R, K> {
 }
 
 impl<R: Runtime> KeyRequest<R> {
-    async fn execute<T, E, F, K>(self, terms: Terms<&R, &K>, operation: F) -> Result<T, GuardError<E>>
+    async fn execute<T, E, F, K>(self, terms: Terms<&R, &K, &LiveLimit>, operation: F) -> Result<T, GuardError<E>>
     where
         F: Future<Output = Result<T, E>>,
         K: Classify<T, E>,
@@ -142,7 +157,7 @@ impl<R: Runtime> KeyRequest<R> {
         let (admitted, slot) = admitted.as_mut().await?;
         _slot = slot.begin();
         call = admitted;
-        match run_limited(terms.runtime, terms.run_limit, &mut call, operation.as_mut()).await {
+        match run_limited(terms.runtime, terms.run_limit(), &mut call, operation.as_mut()).await {
             Ok(result) => {
                 call.end(Ending::Outcome(terms.classify.classify(&result)));
                 result.map_err(GuardError::Operation)

@@ -3,15 +3,16 @@
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bulklink::runtime::{Instant, Runtime, Timer};
 
 use super::TimedOut;
 use crate::Call;
+use crate::breaker::RunLimit;
 
 /// The end of a run that began when this was made.
 pub(super) struct Limit<R: Timer> {
+    pub(super) length: RunLimit,
     at: Instant,
     /// Made if the first poll does not complete.
     sleep: Option<Pin<Box<R::Sleep>>>,
@@ -19,8 +20,8 @@ pub(super) struct Limit<R: Timer> {
 
 impl<R: Runtime> Limit<R> {
     #[inline]
-    pub(super) fn new(runtime: &R, limit: Duration) -> Self {
-        Limit { at: runtime.now() + limit, sleep: None }
+    pub(super) fn new(runtime: &R, limit: RunLimit) -> Self {
+        Limit { length: limit, at: limit.after(runtime.now()), sleep: None }
     }
 
     /// Completes when the limit has passed. The clock decides, not the timer.
@@ -40,7 +41,7 @@ impl<R: Runtime> Limit<R> {
 /// Runs the operation of a call that is in its slot.
 pub(crate) async fn run_limited<R: Runtime, F: Future>(
     runtime: &R,
-    limit: Option<Duration>,
+    limit: Option<RunLimit>,
     call: &mut Call<'static>,
     operation: Pin<&mut F>,
 ) -> Result<F::Output, TimedOut> {
@@ -52,7 +53,7 @@ pub(crate) async fn run_limited<R: Runtime, F: Future>(
 /// Polls an operation until it ends. Returns `None` when its limit has passed.
 pub(super) async fn limited<R: Runtime, F: Future>(
     runtime: &R,
-    limit: Option<Duration>,
+    limit: Option<RunLimit>,
     mut operation: Pin<&mut F>,
 ) -> Option<F::Output> {
     let mut limit = limit.map(|limit| Limit::new(runtime, limit));

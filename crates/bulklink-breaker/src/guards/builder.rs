@@ -4,21 +4,24 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink::config::ConfigError;
 use bulklink::runtime::Runtime;
 use bulklink::{InvalidArgument, Partitions};
 
 use super::circuits::{Circuits, Make, Show};
 use super::{Guards, Inner};
-use crate::circuit::{duration, number};
+use crate::breaker::RunLimit;
+use crate::circuit::{beside, number};
 use crate::guard::Terms;
+use crate::registry::BreakerRegistry;
 use crate::{Breaker, ErrorsFail, Settings, Transition};
 
 /// The settings of guards that are being built; returned by [`Guards::builder`].
 #[must_use = "a builder does nothing unless built"]
 pub struct GuardsBuilder<K, R, C, S> {
     partitions: Partitions<K, R, S>,
-    settings: Settings,
-    count_cancelled: bool,
+    settings: Option<Settings>,
+    count_cancelled: Option<bool>,
     run_limit: Option<Duration>,
     max_keys: Option<usize>,
     show_keys: Option<Box<Show<K>>>,
@@ -33,8 +36,8 @@ impl<K, R: Runtime, S> Guards<K, R, ErrorsFail, S> {
     pub fn builder(partitions: &Partitions<K, R, S>) -> GuardsBuilder<K, R, ErrorsFail, S> {
         GuardsBuilder {
             partitions: partitions.clone(),
-            settings: Settings::default(),
-            count_cancelled: false,
+            settings: None,
+            count_cancelled: None,
             run_limit: None,
             max_keys: None,
             show_keys: None,
@@ -47,14 +50,14 @@ impl<K, R: Runtime, S> Guards<K, R, ErrorsFail, S> {
 impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
     /// When a circuit opens and closes. If it is not set, five failures in a row open it for 30 s.
     pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
+        self.settings = Some(settings);
         self
     }
 
     /// Whether a call that is dropped before it has ended has failed; see
     /// [`BreakerBuilder::count_cancelled`](crate::BreakerBuilder::count_cancelled).
     pub fn count_cancelled(mut self, counted: bool) -> Self {
-        self.count_cancelled = counted;
+        self.count_cancelled = Some(counted);
         self
     }
 
@@ -130,8 +133,10 @@ impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
     pub fn build(self) -> Result<Guards<K, R, C, S>, InvalidArgument> {
         let GuardsBuilder { partitions, settings, count_cancelled, run_limit, handler, classify, .. } = self;
         let label: Arc<str> = partitions.label().into();
+        let (settings, count_cancelled) = (settings.unwrap_or_default(), count_cancelled.unwrap_or_default());
         let max = self.max_keys.unwrap_or_else(|| partitions.status().limits.max_partitions);
-        check(settings, run_limit, max).map_err(|invalid| invalid.of(format_args!("guards {label}")))?;
+        let own_limit =
+            check(settings, run_limit, max).map_err(|invalid| invalid.of(format_args!("guards {label}")))?;
         let runtime = partitions.runtime().clone();
         let clock = runtime.clone();
         let make: Box<Make> = Box::new(move |label, settings| {
@@ -147,17 +152,67 @@ impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
         let clock = runtime.clone();
         let now = Box::new(move || clock.now());
         let circuits = Arc::new(Circuits::new(label, count_cancelled, (settings, max), (make, now), self.show_keys));
-        let terms = Arc::new(Terms { runtime, classify, run_limit });
+        let live_limit = Arc::clone(&circuits.run_limit);
+        let terms = Arc::new(Terms { runtime, classify, live_limit, own_limit });
         Ok(Guards { inner: Arc::new(Inner { partitions, circuits, terms }) })
     }
 }
 
-fn check(settings: Settings, run_limit: Option<Duration>, max: usize) -> Result<(), InvalidArgument> {
-    settings.check()?;
-    if let Some(limit) = run_limit {
-        duration("run_limit", limit, Duration::from_nanos(1))?;
+impl<K, R, C, S> GuardsBuilder<K, R, C, S>
+where
+    K: Send + Sync + 'static,
+    R: Runtime,
+    C: Send + Sync + 'static,
+    S: Send + Sync + 'static,
+{
+    /// Builds the guards with the settings of the breaker that has the label of their partitions in
+    /// this registry, by a [configuration](BreakerRegistry::apply), and
+    /// [adds](BreakerRegistry::add_guards) them in place of that.
+    ///
+    /// Set neither [`settings`](GuardsBuilder::settings) nor
+    /// [`count_cancelled`](GuardsBuilder::count_cancelled); the [run
+    /// limit](crate::BreakerConfig::run_limit) of a configuration goes before that of this builder.
+    ///
+    /// # Errors
+    ///
+    /// If no configuration has added a breaker of this label, if something uses it, or if a setting
+    /// is impossible. Nothing was added then. The error names the section, and one that may be a
+    /// misspelling of it.
+    ///
+    /// ```
+    /// use bulklink_breaker::{BreakerConfig, BreakerRegistry, Guards, Settings};
+    /// use bulklink_tokio::{Partitions, Tokio};
+    /// use std::collections::BTreeMap;
+    ///
+    /// let mut sections: BTreeMap<String, BreakerConfig> = BTreeMap::new();
+    /// sections.entry("upstreams".into()).or_default().failures = Some(3);
+    /// let circuits = BreakerRegistry::new();
+    /// circuits.apply(&sections, &Tokio)?;
+    ///
+    /// let partitions = Partitions::<String>::builder("upstreams").parallelism(10);
+    /// let partitions = partitions.max_partitions(100).build()?;
+    /// let upstreams = Guards::builder(&partitions).build_in(&circuits)?;
+    /// assert_eq!(upstreams.settings(), Settings::consecutive(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_in(self, registry: &BreakerRegistry) -> Result<Guards<K, R, C, S>, ConfigError> {
+        let label: Arc<str> = self.partitions.label().into();
+        registry.build_guards(&label, |breaker| match (self.settings, self.count_cancelled) {
+            (Some(_), _) => Err(beside("settings", "build_in")),
+            (_, Some(_)) => Err(beside("count_cancelled", "build_in")),
+            (None, None) => {
+                let counted = breaker.core().config.count_cancelled;
+                self.settings(breaker.settings()).count_cancelled(counted).build()
+            }
+        })
     }
-    number("max_keys", u32::try_from(max).unwrap_or(u32::MAX), 1..=u32::MAX)
+}
+
+fn check(settings: Settings, run_limit: Option<Duration>, max: usize) -> Result<Option<RunLimit>, InvalidArgument> {
+    settings.check()?;
+    let own_limit = RunLimit::checked(run_limit)?;
+    number("max_keys", u32::try_from(max).unwrap_or(u32::MAX), 1..=u32::MAX)?;
+    Ok(own_limit)
 }
 
 impl<K, R, C, S> fmt::Debug for GuardsBuilder<K, R, C, S> {

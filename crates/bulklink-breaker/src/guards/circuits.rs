@@ -10,7 +10,7 @@ use bulklink::partitions::Lookup;
 use bulklink::plumbing::discard;
 
 use super::shelf::{Found, Shelf, Standing};
-use crate::breaker::{Core, KeysStatus, next_instance};
+use crate::breaker::{Core, KeysStatus, LiveLimit, next_instance};
 use crate::circuit::View;
 use crate::registry::Keyed;
 use crate::sync::{Mutex, lock};
@@ -32,6 +32,8 @@ pub(super) struct Circuits<K> {
     now: Box<dyn Fn() -> Instant + Send + Sync>,
     show: Option<Box<Show<K>>>,
     hasher: RandomState,
+    /// The run limit of the configuration.
+    pub(super) run_limit: Arc<LiveLimit>,
     locked: Mutex<Locked<K>>,
 }
 
@@ -75,8 +77,9 @@ impl<K> Circuits<K> {
     ) -> Self {
         let (gone, evicted, without_circuit) = (BreakerTotals::default(), 0, 0);
         let locked = Locked { shelf: Shelf::new(max), settings, gone, evicted, without_circuit };
-        let (instance, hasher) = (next_instance(), RandomState::new());
-        Circuits { label, instance, counts_cancelled, make, now, show, hasher, locked: Mutex::new(locked) }
+        let (instance, hasher, run_limit) = (next_instance(), RandomState::new(), Arc::default());
+        let locked = Mutex::new(locked);
+        Circuits { label, instance, counts_cancelled, make, now, show, hasher, run_limit, locked }
     }
 
     /// Returns the circuit of this key, which is used now, and makes it if there is none. If there
@@ -143,6 +146,10 @@ impl<K> Circuits<K> {
 impl<K: Send + Sync> Keyed for Circuits<K> {
     fn counts_cancelled(&self) -> bool {
         self.counts_cancelled
+    }
+
+    fn run_limit(&self) -> &LiveLimit {
+        &self.run_limit
     }
 
     fn set_settings(&self, settings: Settings) -> Settings {

@@ -16,6 +16,7 @@ use bulklink::{InvalidArgument, Partitions};
 pub use self::builder::GuardsBuilder;
 use self::circuits::Circuits;
 pub(crate) use self::shelf::Standing;
+use crate::breaker::RunLimit;
 use crate::guard::{KeyRequest, Terms};
 use crate::registry::Keyed;
 use crate::{Breaker, BreakerStatus, ErrorsFail, GuardRequest, Health, Settings};
@@ -109,10 +110,11 @@ impl<K: Send + Sync, R: Runtime, C, S> Guards<K, R, C, S> {
         &self.inner.partitions
     }
 
-    /// Returns how long an operation may run, if there is a limit.
+    /// Returns how long an operation may run that begins now, if there is a limit: that of the
+    /// [configuration](crate::BreakerConfig::run_limit), or else that of the builder.
     #[must_use]
     pub fn run_limit(&self) -> Option<Duration> {
-        self.inner.terms.run_limit
+        self.inner.terms.run_limit().map(RunLimit::duration)
     }
 
     /// Returns the settings of all circuits.

@@ -3,9 +3,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use bulklink::runtime::Runtime;
 use bulklink::{Handle, InvalidArgument};
 
-use crate::{Breaker, BreakerStatus, Settings};
+use crate::breaker::{LiveLimit, RunLimit};
+use crate::config::Values;
+use crate::{Breaker, BreakerStatus, Guards, Settings};
 
 #[derive(Clone)]
 pub(super) struct Member {
@@ -31,6 +34,8 @@ pub(crate) trait Keyed: Send + Sync {
 
     fn counts_cancelled(&self) -> bool;
 
+    fn run_limit(&self) -> &LiveLimit;
+
     /// Changes the settings, which must have been checked. Returns those before.
     fn set_settings(&self, settings: Settings) -> Settings;
 
@@ -38,6 +43,22 @@ pub(crate) trait Keyed: Send + Sync {
 }
 
 impl Member {
+    pub(super) fn of_guards<K, R, C, S>(guards: &Guards<K, R, C, S>) -> Self
+    where
+        K: Send + Sync + 'static,
+        R: Runtime,
+        C: Send + Sync + 'static,
+        S: Send + Sync + 'static,
+    {
+        Member {
+            label: guards.label().into(),
+            circuits: Circuits::Keyed(guards.circuits()),
+            bulkhead: None,
+            guard: Some(Arc::new(guards.clone())),
+            is_configured: false,
+        }
+    }
+
     pub(super) fn status(&self) -> BreakerStatus {
         BreakerStatus { label: Arc::clone(&self.label), ..self.circuits.status() }
     }
@@ -77,12 +98,21 @@ impl Circuits {
         }
     }
 
-    /// Changes the settings, and returns those before.
-    pub(super) fn reconfigure(&self, settings: Settings) -> Result<Settings, InvalidArgument> {
+    pub(super) fn run_limit(&self) -> &LiveLimit {
         match self {
-            Circuits::One(breaker) => breaker.reconfigure(settings),
-            Circuits::Keyed(keyed) => Ok(keyed.set_settings(settings)),
+            Circuits::One(breaker) => &breaker.core().run_limit,
+            Circuits::Keyed(keyed) => keyed.run_limit(),
         }
+    }
+
+    /// Changes the settings and the run limit, and returns those before.
+    pub(super) fn reconfigure(&self, values: Values) -> Result<Values, InvalidArgument> {
+        let settings = match self {
+            Circuits::One(breaker) => breaker.reconfigure(values.settings)?,
+            Circuits::Keyed(keyed) => keyed.set_settings(values.settings),
+        };
+        let run_limit = self.run_limit().set(RunLimit::checked(values.run_limit)?);
+        Ok(Values { settings, run_limit: run_limit.map(RunLimit::duration) })
     }
 
     pub(super) fn force_closed(&self) {

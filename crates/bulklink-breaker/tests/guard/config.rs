@@ -102,6 +102,7 @@ fn every_reason_is_reported_with_its_path_and_nothing_changes() {
             "a.slow_rate must not be set without slow_after, got 10",
         ),
         (section(|section| section.cool_down = Some(ms(0))), "a.cool_down must be from 1ns to 100 years, got 0ns"),
+        (section(|section| section.run_limit = Some(ms(0))), "a.run_limit must be from 1ns to 100 years, got 0ns"),
     ] {
         let sections = sections([("a", section), ("kept", in_a_row(0)), ("new", in_a_row(1))]);
         let kept = "breakers.kept.failures must be from 1 to 10000, got 0";

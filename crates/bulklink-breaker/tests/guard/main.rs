@@ -5,6 +5,7 @@ mod by_hand;
 mod capacity;
 mod closures;
 mod config;
+mod configured;
 mod faults;
 mod panics;
 mod queue;

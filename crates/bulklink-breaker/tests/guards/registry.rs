@@ -1,10 +1,15 @@
 //! Guards by key in a registry.
 
+use std::collections::BTreeMap;
+use std::future::pending;
+
 use bulklink::partitions::RandomState;
 use bulklink::testing::FakeRuntime;
-use bulklink_breaker::{Breaker, BreakerConfig, BreakerRegistry, ErrorsFail, Health, Settings, State};
+use bulklink_breaker::{
+    Breaker, BreakerConfig, BreakerRegistry, ErrorsFail, GuardError, Guards, Health, Settings, State,
+};
 
-use crate::{call, executor, guards, is_open, ms, trip};
+use crate::{call, executor, guards, is_open, ms, partitions, trip};
 
 #[test]
 fn a_registry_has_the_sum_of_all_keys_under_one_label() {
@@ -54,4 +59,45 @@ fn a_section_of_a_configuration_changes_the_settings_of_all_keys() {
     sections.clear();
     assert!(registry.apply(&sections, &executor.clock()).expect("valid").is_empty());
     assert_eq!(registry.len(), 1);
+}
+
+#[test]
+fn guards_are_built_as_the_section_of_their_label_and_change_with_it() {
+    let mut executor = executor();
+    let registry = BreakerRegistry::new();
+    let mut config = BreakerConfig::default();
+    (config.failures, config.count_cancelled, config.run_limit) = (Some(3), Some(true), Some(ms(100)));
+    let mut sections: BTreeMap<_, _> = [("hosts".to_owned(), config)].into();
+    registry.apply(&sections, &executor.clock()).expect("valid");
+    let builder = || Guards::builder(&partitions::<u32, _>(executor.runtime(), 100));
+    let refused =
+        |builder: crate::Builder<u32, FakeRuntime>| builder.build_in(&registry).expect_err("refused").to_string();
+    let text = "breakers.hosts has no guards: settings must not be set beside build_in, got both";
+    assert_eq!(refused(builder().settings(Settings::default())), text);
+    let text = "breakers.hosts has no guards: count_cancelled must not be set beside build_in, got both";
+    assert_eq!(refused(builder().count_cancelled(true)), text);
+    let breaker = registry.breaker("hosts").expect("it has a section");
+    assert_eq!(refused(builder()), "breakers.hosts must be used by nothing else, to be that of guards by key");
+    drop(breaker);
+    let guards = builder().build_in(&registry).expect("it has a section");
+    assert_eq!((guards.settings(), guards.run_limit()), (Settings::consecutive(3), Some(ms(100))));
+    assert_eq!(refused(builder()), "breakers.hosts must not be used by another guard");
+    assert_eq!((registry.len(), registry.breaker_status()[0].keys.is_some()), (1, true));
+    // It was bound before the change, and begins after it.
+    let (own, executor) = (guards.clone(), &mut executor);
+    let slots = [guards.partitions().key(&1).try_slot(), guards.partitions().key(&1).try_slot()];
+    let slow = executor.spawn(async move { own.key(&1).execute(pending::<Result<(), ()>>()).await });
+    executor.run_until_idle();
+    config.run_limit = Some(ms(5));
+    sections.insert("hosts".to_owned(), config);
+    let changed = registry.apply(&sections, &executor.clock()).expect("valid").to_string();
+    assert_eq!(changed, "breaker hosts: run_limit 100ms -> 5ms");
+    drop(slots);
+    executor.run_until_idle();
+    executor.advance(ms(5));
+    let Some(Err(GuardError::TimedOut(timed_out))) = slow.output() else { panic!("it did not time out") };
+    assert_eq!(timed_out.limit, ms(5));
+    sections.clear();
+    assert!(registry.apply(&sections, &executor.clock()).expect("valid").is_empty());
+    assert_eq!((registry.len(), guards.run_limit()), (1, Some(ms(5))), "the guards are the program's");
 }

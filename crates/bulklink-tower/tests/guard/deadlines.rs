@@ -1,5 +1,6 @@
 //! Calls that fail because their callers wait no longer.
 
+use std::collections::BTreeMap;
 use std::future::ready;
 use std::io;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use bulklink::Bulkhead;
 use bulklink::runtime::{Clock, Timer};
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
-use bulklink_breaker::{ByHttpStatus, Guard, GuardBuilder, Settings, State};
+use bulklink_breaker::{BreakerConfig, BreakerRegistry, ByHttpStatus, Guard, GuardBuilder, Settings, State};
 use bulklink_tower::http::TimeoutHeader;
 use bulklink_tower::{BulkheadLayer, Deadline, GuardLayer};
 use bytes::Bytes;
@@ -120,6 +121,23 @@ fn callers_with_short_deadlines_do_not_open_the_circuit_for_others() {
             assert_eq!(gateway.send(1, "700", 100 * MILLISECOND, end), Some(StatusCode::OK));
         }
     }
+}
+
+/// As that of the guard is, which a configuration changes.
+#[test]
+fn a_deadline_is_short_beside_the_run_limit_of_now() {
+    let circuits = BreakerRegistry::new();
+    let mut gateway = Gateway::new(|guard| guard.run_limit(RUN_LIMIT));
+    circuits.add(&gateway.guard).unwrap();
+    let limit = |gateway: &mut Gateway, millis| {
+        let mut section = BreakerConfig::default();
+        section.run_limit = Some(millis * MILLISECOND);
+        circuits.apply(&BTreeMap::from([("search".to_owned(), section)]), &gateway.executor.clock()).unwrap();
+        gateway.send(20, "60", 100 * MILLISECOND, End::Status);
+        gateway.guard.status().breaker.totals.failures
+    };
+    assert_eq!(limit(&mut gateway, 200), 0);
+    assert_eq!(limit(&mut gateway, 60), 5, "they leave as long as it is");
 }
 
 #[test]
