@@ -1,5 +1,4 @@
 //! Upstreams that ask for a pause, and that are slow to stream.
-#![cfg(feature = "http")]
 
 use std::convert::Infallible;
 use std::future::{Future, ready};

@@ -1,5 +1,4 @@
 //! Estimates of a layer on clocks that misbehave.
-#![cfg(feature = "http")]
 
 use std::convert::Infallible;
 use std::future::ready;

@@ -14,6 +14,8 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use tower::{Layer, Service, ServiceExt, service_fn};
 
+use super::one_slot;
+
 type Answer = Result<u32, Infallible>;
 
 /// A service that answers on the signal in its request.
@@ -24,10 +26,6 @@ fn manual()
 
 fn echo() -> impl Service<u32, Response = u32, Error = Infallible, Future = impl Future<Output = Answer>> + Clone {
     service_fn(|request: u32| ready(Ok(request)))
-}
-
-fn one_slot() -> Bulkhead {
-    Bulkhead::builder("payments").parallelism(1).build().unwrap()
 }
 
 #[tokio::test]

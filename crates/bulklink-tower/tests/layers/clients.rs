@@ -1,5 +1,4 @@
 //! Clients: responses of reqwest that hold slots, and rejections that an upstream has sent.
-#![cfg(feature = "reqwest")]
 
 use std::time::Duration;
 

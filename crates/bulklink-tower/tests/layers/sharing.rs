@@ -1,5 +1,4 @@
 //! Slots that the service holds for longer than its answer.
-#![cfg(feature = "http")]
 
 use std::convert::Infallible;
 use std::future::ready;

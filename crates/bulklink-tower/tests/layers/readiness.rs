@@ -1,5 +1,4 @@
 //! A route that answers whether the service is ready, on a router of axum.
-#![cfg(feature = "axum")]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! The tables of the guide beside the responses that the code makes.
-#![cfg(feature = "axum")]
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use bulklink_tower::{BoxError, Failure};
 use futures_util::FutureExt;
 use http::{StatusCode, header};
 
-const PAGE: &str = include_str!("../../../../docs/guide/rejections-to-http.md");
+const PAGE: &str = include_str!("../../../../../docs/guide/rejections-to-http.md");
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Checks the response to an error against the row that begins with this text: the status, and

@@ -1,5 +1,4 @@
 //! Bodies that hold slots, and rejections as responses.
-#![cfg(feature = "http")]
 
 use std::convert::Infallible;
 use std::future::{Future, ready};
@@ -17,16 +16,14 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use tower::{Layer, Service, service_fn};
 
+use super::one_slot;
+
 /// A body that is made of these frames.
 type Frames = StreamBody<stream::Iter<std::vec::IntoIter<FrameOrError>>>;
 type FrameOrError = Result<Frame<Bytes>, &'static str>;
 
 fn data() -> Frame<Bytes> {
     Frame::data(Bytes::from_static(b"data"))
-}
-
-fn one_slot() -> Bulkhead {
-    Bulkhead::builder("payments").parallelism(1).build().unwrap()
 }
 
 fn answering<B: Clone>(

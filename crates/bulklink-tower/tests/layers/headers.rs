@@ -1,5 +1,4 @@
 //! Values from headers: deadlines and keys.
-#![cfg(feature = "http")]
 
 use std::convert::Infallible;
 use std::future::ready;

@@ -1,5 +1,7 @@
 //! The page of bulkheads, asked for through its router.
-#![cfg(feature = "axum")]
+
+#[cfg(feature = "breaker")]
+mod breakers;
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
 //! Layers on axum, over real sockets: clients that vanish, services that fail, and many requests.
-#![cfg(feature = "http")]
 
 mod many;
 mod server;

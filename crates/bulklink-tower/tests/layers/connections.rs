@@ -1,5 +1,4 @@
 //! A limit on connections, over real sockets.
-#![cfg(feature = "axum")]
 
 use std::convert::Infallible;
 use std::io::IoSlice;

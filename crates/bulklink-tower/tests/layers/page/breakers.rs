@@ -1,5 +1,4 @@
 //! Circuit breakers on the page of bulkheads.
-#![cfg(all(feature = "axum", feature = "breaker"))]
 
 use std::time::Duration;
 
@@ -13,6 +12,8 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tokio::time::advance;
 use tower::ServiceExt;
+
+use super::headings;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -31,11 +32,6 @@ async fn text(app: &Router) -> String {
 async fn breakers(app: &Router) -> Vec<Value> {
     let page: Value = serde_json::from_str(&ask(app, "?format=json").await).unwrap();
     page["breakers"].as_array().unwrap().clone()
-}
-
-/// Returns the headings of the rows: label, severity and state.
-fn headings(page: &str) -> Vec<&str> {
-    page.split("\n\n").skip(1).map(|row| row.lines().next().unwrap()).collect()
 }
 
 /// Opens at the third failure in a row, for 30 s.

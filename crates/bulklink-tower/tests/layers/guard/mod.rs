@@ -1,9 +1,9 @@
 //! The layers of a guard and of a breaker alone.
-#![cfg(all(feature = "breaker", feature = "http"))]
 
 mod bodies;
 mod breakers;
 mod deadlines;
+#[cfg(feature = "axum")]
 mod guide;
 mod keyed;
 mod nesting;
