@@ -1,5 +1,4 @@
 //! An orderly end: the steps and their times in virtual time, and a server of axum under load.
-#![cfg(feature = "drain")]
 
 use std::future::{pending, ready};
 use std::io;

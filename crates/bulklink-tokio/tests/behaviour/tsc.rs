@@ -1,5 +1,4 @@
 //! Bulkheads with the processor's counter as their clock, and tokio's timers.
-#![cfg(feature = "tsc")]
 
 use std::time::Duration;
 
