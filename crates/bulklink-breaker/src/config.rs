@@ -1,7 +1,7 @@
 //! Breakers from a configuration.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -306,63 +306,32 @@ impl Section<'_> {
     }
 }
 
-/// The changes by [`BreakerRegistry::apply`](crate::BreakerRegistry::apply), to be logged: each
-/// list in the order of the labels. Its text has a line for each, with the settings that are new,
-/// and is empty if nothing has changed and nothing is kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AppliedBreakers {
-    /// The breakers that were added, closed.
-    pub added: Vec<Arc<str>>,
-    /// The breakers with changed settings.
-    pub changed: Vec<Arc<str>>,
-    /// The breakers that an earlier configuration had added, that have no section now, and that
-    /// keep their settings because something uses them.
-    pub kept: Vec<Arc<str>>,
-    /// The breakers that an earlier configuration had added, and that were removed.
-    pub removed: Vec<Arc<str>>,
-    text: String,
-}
+/// The changes by a configuration, a line for each.
+#[derive(Default)]
+pub(crate) struct Changes(Vec<String>);
 
-impl AppliedBreakers {
-    /// Returns whether nothing has changed, and each breaker is as its section says.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        [&self.added, &self.changed, &self.kept, &self.removed].iter().all(|labels| labels.is_empty())
-    }
-}
-
-impl AppliedBreakers {
+impl Changes {
     pub(crate) fn add(&mut self, breaker: &Breaker) {
-        let label = breaker.shared_label();
-        self.line(&label, format_args!("added, {}", Values::of(breaker).text()));
-        self.added.push(label);
+        self.line(&breaker.shared_label(), format_args!("added, {}", Values::of(breaker).text()));
     }
 
-    pub(crate) fn change(&mut self, label: Arc<str>, before: &Values, values: &Values) {
-        self.line(&label, values.changes_from(before));
-        self.changed.push(label);
+    pub(crate) fn change(&mut self, label: &str, before: &Values, values: &Values) {
+        self.line(label, values.changes_from(before));
     }
 
-    pub(crate) fn keep(&mut self, label: Arc<str>) {
-        self.line(&label, "without a section, and kept because it is in use");
-        self.kept.push(label);
+    pub(crate) fn keep(&mut self, label: &str) {
+        self.line(label, "without a section, and kept because it is in use");
     }
 
-    pub(crate) fn remove(&mut self, label: Arc<str>) {
-        self.line(&label, "removed");
-        self.removed.push(label);
+    pub(crate) fn remove(&mut self, label: &str) {
+        self.line(label, "removed");
     }
 
     fn line(&mut self, label: &str, change: impl fmt::Display) {
-        let separator = if self.text.is_empty() { "" } else { "\n" };
-        // A string takes all.
-        let _ = write!(self.text, "{separator}breaker {label}: {change}");
+        self.0.push(format!("breaker {label}: {change}"));
     }
-}
 
-impl fmt::Display for AppliedBreakers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+    pub(crate) fn text(&self) -> String {
+        self.0.join("\n")
     }
 }

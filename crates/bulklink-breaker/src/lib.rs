@@ -84,7 +84,7 @@ pub use classify::ByHttpStatus;
 #[cfg(feature = "std")]
 pub use classify::{Classify, ErrorsFail};
 #[cfg(feature = "std")]
-pub use config::{AppliedBreakers, BreakerConfig};
+pub use config::BreakerConfig;
 #[cfg(feature = "std")]
 pub use guard::{Guard, GuardBuilder, GuardError, GuardRequest, GuardStatus, Guarded, TimedOut};
 #[cfg(feature = "std")]

@@ -15,7 +15,7 @@ use bulklink::runtime::{Clock, Runtime};
 
 use self::member::Member;
 pub(crate) use self::member::{Circuits, Keyed};
-use crate::config::{self, AppliedBreakers, BreakerConfig, Section, Values};
+use crate::config::{self, BreakerConfig, Changes, Section, Values};
 use crate::sync::{Mutex, lock};
 use crate::{Breaker, BreakerStatus, ErrorsFail, Guard, GuardStatus, Guards, Health};
 
@@ -160,7 +160,8 @@ impl BreakerRegistry {
     /// A breaker without a member of its label is built on `clock` and added; the settings of one
     /// that is there [change](Breaker::reconfigure) while calls run, also if the program has added
     /// it; and one that an earlier configuration has added, and that has no section any more, is
-    /// removed, or if something uses it, stays with its settings.
+    /// removed, or if something uses it, stays with its settings. Returns the changes, to be
+    /// logged: a line for each breaker, and no text if there is nothing to say.
     ///
     /// # Errors
     ///
@@ -178,7 +179,7 @@ impl BreakerRegistry {
     /// sections.entry("payments".into()).or_default().failures = Some(3);
     ///
     /// let breakers = BreakerRegistry::new();
-    /// let applied = breakers.apply(&sections, &Tokio)?.to_string();
+    /// let applied = breakers.apply(&sections, &Tokio)?;
     /// assert_eq!(applied, "breaker payments: added, of_last 3, failures 3");
     ///
     /// let bulkhead = Bulkhead::builder("payments").parallelism(10).build()?;
@@ -195,22 +196,22 @@ impl BreakerRegistry {
         &self,
         sections: &BTreeMap<String, BreakerConfig>,
         clock: &C,
-    ) -> Result<AppliedBreakers, ConfigError> {
+    ) -> Result<String, ConfigError> {
         let _turn = lock(&self.turn);
         let Plan { sections, added, changed } = self.plan(sections, clock)?;
         self.add_configured(&added).map_err(|taken| config::taken_meanwhile(&taken.label))?;
-        let mut applied = AppliedBreakers::default();
+        let mut applied = Changes::default();
         for breaker in &added {
             applied.add(breaker);
         }
         // All were checked.
         for (label, circuits, values) in changed {
             if let Some(before) = circuits.reconfigure(values).ok().filter(|before| *before != values) {
-                applied.change(label, &before, &values);
+                applied.change(&label, &before, &values);
             }
         }
         self.release_all_but(&sections, &mut applied);
-        Ok(applied)
+        Ok(applied.text())
     }
 
     /// Checks whether these sections could be [applied](BreakerRegistry::apply) now, and changes
@@ -276,7 +277,7 @@ impl BreakerRegistry {
 
     /// Removes the members that a configuration has added and that these sections lack, but for
     /// those that something uses, such as a guard.
-    fn release_all_but<T>(&self, sections: &BTreeMap<Arc<str>, T>, applied: &mut AppliedBreakers) {
+    fn release_all_but<T>(&self, sections: &BTreeMap<Arc<str>, T>, applied: &mut Changes) {
         let is_over = |member: &Member| member.is_configured && !sections.contains_key(&member.label);
         let is_unused = |breaker: &Breaker| Arc::strong_count(breaker.core()) == 1;
         let removed = self.remove_where(|member| is_over(member) && member.circuits.one().is_some_and(is_unused));
@@ -287,10 +288,10 @@ impl BreakerRegistry {
             labels
         };
         for label in labels(kept) {
-            applied.keep(label);
+            applied.keep(&label);
         }
         for label in labels(removed) {
-            applied.remove(label);
+            applied.remove(&label);
         }
     }
 
@@ -414,7 +415,7 @@ impl<C: Clock + Clone + Send + Sync + 'static> Apply<C> for BreakerRegistry {
     }
 
     fn apply(&self, sections: &Self::Sections, clock: &C) -> Result<String, ApplyError> {
-        Ok(self.apply(sections, clock)?.to_string())
+        Ok(self.apply(sections, clock)?)
     }
 }
 

@@ -198,7 +198,8 @@ where
     ///
     /// let misspelt = Bulkhead::builder("serach").parallelism(10).build()?;
     /// let refused = Guard::builder(&misspelt).build_in(&circuits).unwrap_err();
-    /// let text = "breakers.serach must be there (is it breakers.search, which is not required?)";
+    /// let text = "breakers.serach must be there \
+    ///             (is it breakers.search, which is not required?)";
     /// assert_eq!(refused.to_string(), text);
     ///
     /// let search = Bulkhead::builder("search").parallelism(10).build()?;
