@@ -1,4 +1,4 @@
-//! The exporter: which bulkheads and breakers it exports, and the walk over them.
+//! The exporter: which bulkheads, breakers and shares it exports, and the walk over them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,8 +10,8 @@ use bulklink::{Figures, Handle, Registry, partitions};
 use crate::label;
 use crate::walk::{self, Visit};
 
-/// Exports the figures of bulkheads and partitions, and with the feature `breaker` of circuit
-/// breakers.
+/// Exports the figures of bulkheads and partitions, with the feature `breaker` of circuit breakers,
+/// and with the feature `fleet` of shares of a fleet's limits.
 ///
 /// It *pulls*: it reads each bulkhead when it is asked to, and adds no event handler. So an
 /// exported bulkhead costs a call nothing more, and gauges cannot drift from the truth.
@@ -67,6 +67,8 @@ enum Source {
     Breakers(bulklink_breaker::BreakerRegistry),
     #[cfg(feature = "breaker")]
     Breaker(bulklink_breaker::Breaker),
+    #[cfg(feature = "fleet")]
+    Fleet(crate::shares::Shares),
 }
 
 /// The memory of a walk, which is reused.
@@ -84,14 +86,13 @@ impl Exporter {
     /// Creates an exporter of a registry.
     #[must_use]
     pub fn new(registry: &Registry) -> Self {
-        let exporter = Exporter::default();
-        exporter.add_registry(registry);
-        exporter
+        Exporter::default().registry(registry)
     }
 
     /// Exports another registry too.
-    pub fn add_registry(&self, registry: &Registry) {
-        self.add_source(Source::Registry(registry.clone()));
+    #[must_use]
+    pub fn registry(self, registry: &Registry) -> Self {
+        self.with(Source::Registry(registry.clone()))
     }
 
     /// Exports a bulkhead that is in no registry.
@@ -118,7 +119,7 @@ impl Exporter {
 
     /// Exports the circuit breakers of a registry of guards and breakers: those that it has at the
     /// time of each reading. The bulkheads of the guards are not among them; see
-    /// [`add_registry`](Exporter::add_registry) and [`add`](Exporter::add).
+    /// [`new`](Exporter::new) and [`add`](Exporter::add).
     ///
     /// ```
     /// use bulklink_breaker::{Breaker, BreakerRegistry};
@@ -127,8 +128,7 @@ impl Exporter {
     /// use bulklink_metrics::{Exporter, Format};
     ///
     /// let breakers = BreakerRegistry::new();
-    /// let exporter = Exporter::default();
-    /// exporter.add_breakers(&breakers);
+    /// let exporter = Exporter::default().breakers(&breakers);
     /// let payments = Breaker::builder_on(bulklink::StdClock, "payments").build()?;
     /// breakers.add_breaker(&payments)?;
     /// payments.force_open();
@@ -139,14 +139,49 @@ impl Exporter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[cfg(feature = "breaker")]
-    pub fn add_breakers(&self, registry: &bulklink_breaker::BreakerRegistry) {
-        self.add_source(Source::Breakers(registry.clone()));
+    #[must_use]
+    pub fn breakers(self, registry: &bulklink_breaker::BreakerRegistry) -> Self {
+        self.with(Source::Breakers(registry.clone()))
     }
 
     /// Exports a circuit breaker that is in no registry.
     #[cfg(feature = "breaker")]
     pub fn add_breaker<K>(&self, breaker: &bulklink_breaker::Breaker<K>) {
         self.add_source(Source::Breaker(breaker.classified(bulklink_breaker::ErrorsFail)));
+    }
+
+    /// Exports the shares of this process in the limits of a fleet: those of bulkheads that it has
+    /// at the time of each reading, and none of a key of partitions. It keeps the fleet, as a clone
+    /// does.
+    ///
+    /// ```
+    /// # #[cfg(feature = "text")]
+    /// # {
+    /// use bulklink_fleet::{Fleet, MemoryStore};
+    /// use bulklink_metrics::{Exporter, Format};
+    /// use bulklink_tokio::{Bulkhead, Tokio};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let fleet = Fleet::builder(MemoryStore::new(Tokio), Tokio).namespace("prod").build()?;
+    /// let exporter = Exporter::default().fleet(&fleet);
+    /// let payments = Bulkhead::builder("payments").parallelism(8).waiting_room(9).build()?;
+    /// fleet.share(&payments).limit(20).connect().await?;
+    ///
+    /// let text = exporter.render(Format::Prometheus);
+    /// let limit = "bulklink_share_limit{bulkhead=\"payments\",kind=\"share\"} 20\n";
+    /// assert!(text.contains(limit));
+    /// # Ok(())
+    /// # }
+    /// # }
+    /// ```
+    #[cfg(feature = "fleet")]
+    #[must_use]
+    pub fn fleet<R>(self, fleet: &bulklink_fleet::Fleet<R>) -> Self
+    where
+        R: bulklink::runtime::Clock + Clone + Send + Sync + 'static,
+    {
+        self.with(Source::Fleet(crate::shares::Shares::of(fleet)))
     }
 
     /// Forgets the bulkheads, partitions and breakers with this label (trimmed) that were added one
@@ -163,12 +198,19 @@ impl Exporter {
             Source::Breakers(_) => false,
             #[cfg(feature = "breaker")]
             Source::Breaker(breaker) => breaker.label().trim() == label,
+            #[cfg(feature = "fleet")]
+            Source::Fleet(_) => false,
         });
         *sources = kept;
         drop(sources);
         // Dropped outside the lock: runtimes and keys are foreign.
         let gone: Vec<Source> = gone;
         !gone.is_empty()
+    }
+
+    fn with(self, source: Source) -> Self {
+        self.add_source(source);
+        self
     }
 
     fn add_source(&self, source: Source) {
@@ -197,6 +239,8 @@ impl Exporter {
                 }
                 #[cfg(feature = "breaker")]
                 Source::Breaker(breaker) => walker.breaker(&breaker.status(), visit),
+                #[cfg(feature = "fleet")]
+                Source::Fleet(shares) => shares.read().iter().map(|share| walker.share(share, visit)).sum(),
             };
         }
         left_out
@@ -235,6 +279,17 @@ impl Walker {
         u64::from(!is_new)
     }
 
+    /// Returns 1 if the share is left out, else 0.
+    #[cfg(feature = "fleet")]
+    fn share(&mut self, share: &crate::shares::Share, visit: &mut impl Visit) -> u64 {
+        let label = label::exported(&share.label);
+        let is_new = self.is_new("share", &label);
+        if is_new {
+            walk::share(share, &label, visit);
+        }
+        u64::from(!is_new)
+    }
+
     fn is_new(&mut self, kind: &str, label: &str) -> bool {
         self.seen.insert(self.hasher.hash_one((kind, label)))
     }
@@ -263,6 +318,8 @@ impl fmt::Debug for Source {
             Source::Breakers(registry) => registry.fmt(f),
             #[cfg(feature = "breaker")]
             Source::Breaker(breaker) => breaker.fmt(f),
+            #[cfg(feature = "fleet")]
+            Source::Fleet(shares) => shares.fmt(f),
         }
     }
 }

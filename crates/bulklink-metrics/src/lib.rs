@@ -1,5 +1,5 @@
-//! Exports the figures of [Bulklink](bulklink)'s bulkheads and circuit breakers to Prometheus, the
-//! `metrics` facade and OpenTelemetry.
+//! Exports the figures of [Bulklink](bulklink)'s bulkheads, circuit breakers and shares of fleets to
+//! Prometheus, the `metrics` facade and OpenTelemetry.
 //!
 //! ```
 //! # #[cfg(feature = "text")]
@@ -27,8 +27,9 @@
 //! | `metrics` | `Exporter::record`, for the recorder of the `metrics` facade |
 //! | `opentelemetry` | `Exporter::observe_with`, which creates observable instruments on a meter |
 //!
-//! With the feature `axum`, `metrics_route` is the route for a scrape. The feature `breaker` adds
-//! the circuit breakers of `bulklink-breaker`, to all outputs.
+//! With the feature `axum`, `metrics_route` is the route for a scrape. To all outputs, the feature
+//! `breaker` adds the circuit breakers of `bulklink-breaker`, and the feature `fleet` the shares of
+//! `bulklink-fleet`.
 //!
 //! An exporter reads the figures when it is asked to, and adds no event handler. So an exported
 //! bulkhead keeps its fast path, and a gauge shows the present, not a count. All figures of
@@ -42,8 +43,8 @@
 //! # Labels
 //!
 //! Every metric but `bulklink_left_out` has the labels `bulkhead`, which is the label of the
-//! bulkhead, the partitions or the breaker, and `kind`, which is `bulkhead`, `partitions` or
-//! `breaker`. A label of more than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. Of
+//! bulkhead, the partitions, the breaker or the share, and `kind`, which is `bulkhead`,
+//! `partitions`, `breaker` or `share`. A label of more than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. Of
 //! partitions that [show their keys](bulklink::partitions::Builder::show_keys), the ten with the
 //! most load are exported; of others, no key.
 //!
@@ -64,6 +65,8 @@ mod label;
 mod otel;
 #[cfg(feature = "axum")]
 mod route;
+#[cfg(feature = "fleet")]
+mod shares;
 mod table;
 #[cfg(feature = "text")]
 mod text;

@@ -25,6 +25,8 @@ pub enum Subject {
     Both,
     /// Each circuit breaker, with the feature `breaker`.
     Breaker,
+    /// Each share of a fleet's limit, with the feature `fleet`.
+    Share,
     /// The exporter itself.
     Exporter,
 }
@@ -54,7 +56,7 @@ pub struct Metric {
 macro_rules! table {
     ($($id:ident: $kind:ident of $subject:ident, $name:literal $otel:literal $unit:literal $([$label:literal])?, $help:literal;)*) => {
         /// A row of the table.
-        #[cfg_attr(not(feature = "breaker"), allow(dead_code, reason = "the table has all rows"))]
+        #[cfg_attr(not(all(feature = "breaker", feature = "fleet")), allow(dead_code, reason = "the table has all rows"))]
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum Id { $($id,)* }
 
@@ -123,7 +125,7 @@ table! {
     KeyRejections: Gauge of Partitions, "key_rejections_per_second" "key_rejections" "{call}/s" ["key"],
         "Calls rejected per second since an earlier scrape, of the ten keys with the most; only where keys are shown.";
     LeftOut: Gauge of Exporter, "left_out" "left_out" "{bulkhead}",
-        "Bulkheads and breakers that the exporter leaves out, because another has their label.";
+        "Bulkheads, breakers and shares that the exporter leaves out, because another has their label.";
     Admitted: Counter of Both, "admitted_total" "admitted" "{call}" ["path"],
         "Calls admitted: directly, or from the queue.";
     Rejected: Counter of Both, "rejected_total" "rejected" "{call}" ["reason"],
@@ -174,6 +176,20 @@ table! {
         "Keys with a circuit in this state; absent unless each key has a circuit.";
     BreakerWithoutCircuit: Counter of Breaker, "breaker_without_circuit_total" "breaker.without_circuit" "{request}",
         "Requests without a circuit of their key, for want of room; absent unless each key has a circuit.";
+    ShareLimit: Gauge of Share, "share_limit" "share.limit" "{unit}",
+        "The limit of the fleet; 0 until the store has answered.";
+    ShareGranted: Gauge of Share, "share_granted" "share.granted" "{unit}",
+        "Units of the limit that this process can use.";
+    ShareProcesses: Gauge of Share, "share_processes" "share.processes" "{process}",
+        "Processes that use or need units of the limit.";
+    ShareConnected: Gauge of Share, "share_store_connected" "share.store_connected" "",
+        "1 while the store answers this process, else 0.";
+    ShareQuarantine: Gauge of Share, "share_quarantine_seconds" "share.quarantine" "s",
+        "Time for which the store grants no units yet, after a restart or a loss of data; else 0.";
+    ShareRefused: Gauge of Share, "share_refused" "share.refused" "",
+        "1 while others have declared other values than this process, else 0.";
+    ShareLost: Counter of Share, "share_lost_total" "share.lost" "{lease}",
+        "Leases that have ended while units were in use.";
 }
 
 impl Id {

@@ -31,7 +31,7 @@ pub(crate) trait Visit {
     fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration);
 }
 
-/// A bulkhead, a set of partitions, or a circuit breaker.
+/// A bulkhead, a set of partitions, a circuit breaker, or a share of a fleet's limit.
 pub(crate) struct Member<'a> {
     /// The label, cut if it is too long.
     pub(crate) label: &'a str,
@@ -265,6 +265,21 @@ pub(crate) fn breaker(status: &bulklink_breaker::BreakerStatus, label: &str, vis
         pen.labelled(Id::BreakerKeys, &counts.map(|(state, count)| (state, count as u64)));
         pen.put(Id::BreakerWithoutCircuit, keys.without_circuit);
     }
+}
+
+/// Visits the figures of a share.
+#[cfg(feature = "fleet")]
+pub(crate) fn share(share: &crate::shares::Share, label: &str, visit: &mut impl Visit) {
+    let status = &share.status;
+    visit.member(&Member { label, kind: "share", instance: share.number });
+    let mut pen = Pen(visit);
+    pen.put(Id::ShareLimit, status.limit);
+    pen.put(Id::ShareGranted, status.granted);
+    pen.put(Id::ShareProcesses, status.processes);
+    pen.put(Id::ShareConnected, status.error.is_none());
+    pen.put(Id::ShareQuarantine, status.quarantine.unwrap_or_default());
+    pen.put(Id::ShareRefused, status.refusal.or(status.declined).is_some());
+    pen.put(Id::ShareLost, status.lost);
 }
 
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]

@@ -181,6 +181,8 @@ pub(super) struct Configured {
     pub(super) tuning: Tuning,
     /// Whether its bulkhead has a waiting room.
     pub(super) can_wait: bool,
+    /// Whether its bulkhead is the partition of a key.
+    pub(super) is_of_key: bool,
 }
 
 impl Configured {

@@ -225,7 +225,10 @@ impl<R> ShareBuilder<R> {
     pub(super) fn check(&self) -> Result<(Configured, Declaration), InvalidArgument> {
         let can_wait = self.bulkhead.limits().waiting_room > 0;
         let declaration = self.values.check(&self.tuning, can_wait)?;
-        Ok((Configured { values: self.values, base: self.base, tuning: self.tuning, can_wait }, declaration))
+        // The partition of a key has the label of all, and the key is in the name.
+        let is_of_key = self.name.as_ref().is_ok_and(|name| name.label() != self.bulkhead.label());
+        let (values, base, tuning) = (self.values, self.base, self.tuning);
+        Ok((Configured { values, base, tuning, can_wait, is_of_key }, declaration))
     }
 }
 

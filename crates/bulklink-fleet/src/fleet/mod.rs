@@ -132,10 +132,11 @@ impl<R> Fleet<R> {
 }
 
 impl<R: Clone> Fleet<R> {
-    /// Returns the shares of this process that have not ended, in the order of their labels.
+    /// Returns the shares of this process that have not ended, in the order of their labels, but
+    /// for those of keys of partitions: [`share_of`](Fleet::share_of) has these.
     #[must_use]
     pub fn shares(&self) -> Vec<FleetShare<R>> {
-        let seats = self.open.hub.all().into_iter().filter(|seat| !seat.has_ended());
+        let seats = self.open.hub.all().into_iter().filter(|seat| !seat.has_ended() && !seat.is_of_key());
         let mut shares: Vec<_> = seats.map(|seat| FleetShare { seat, runtime: self.runtime.clone() }).collect();
         shares.sort_by_key(FleetShare::label);
         shares

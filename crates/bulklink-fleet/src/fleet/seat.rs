@@ -372,6 +372,11 @@ impl Seat {
         self.ceiling.is_gone() || state.is_given_up || state.standing == Standing::Left
     }
 
+    /// Whether its bulkhead is the partition of a key.
+    pub(super) fn is_of_key(&self) -> bool {
+        self.lock().configured.is_of_key
+    }
+
     /// Returns the number of the latest statement.
     pub(super) fn seq(&self) -> u64 {
         self.lock().share.seq()

@@ -32,6 +32,13 @@ impl<R> FleetShare<R> {
     pub fn label(&self) -> String {
         self.seat.name.label()
     }
+
+    /// Returns which of all shares of this fleet it is, for metrics that begin anew with it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.seat.number
+    }
 }
 
 impl<R: Clock> FleetShare<R> {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use bulklink::testing::{Executor, FakeClock};
 use bulklink::{Bulkhead, Partitions, Registry};
 use bulklink_breaker::{Breaker, BreakerRegistry, Guards};
-use bulklink_fleet::MemoryStore;
 use bulklink_fleet::circuits::Circuits;
+use bulklink_fleet::{Fleet, MemoryStore};
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
 use bulklink_servers::{Prometheus, require};
 
@@ -74,15 +74,18 @@ fn registry() -> (Registry, Executor, impl Sized) {
 
 #[test]
 fn prometheus_scrapes_both_formats_and_evaluates_the_dashboard_and_the_alerts() {
-    let (registry, executor, _held) = registry();
+    let (registry, mut executor, _held) = registry();
     let exporter = Exporter::new(&registry);
-    let circuits =
-        Circuits::builder(MemoryStore::new(executor.clock()), executor.runtime()).namespace("test").build().unwrap();
+    let store = MemoryStore::new(executor.clock());
+    let circuits = Circuits::builder(store.clone(), executor.runtime()).namespace("test").build().unwrap();
     exporter.add_breaker(&circuits.share(Breaker::builder_on(executor.clock(), "search")).unwrap());
     let hosts = Partitions::<u32, _>::builder_on(executor.runtime(), "hosts").parallelism(1).max_partitions(1);
     let by_key = BreakerRegistry::new();
     by_key.add_guards(&Guards::builder(&hosts.build().unwrap()).build().unwrap()).unwrap();
-    exporter.add_breakers(&by_key);
+    let fleet = Fleet::builder(store, executor.runtime()).namespace("test").build().unwrap();
+    let search = Bulkhead::builder_on(executor.runtime(), "search").parallelism(1).build().unwrap();
+    executor.block_on(fleet.share(&search).limit(1).connect()).unwrap();
+    let exporter = exporter.breakers(&by_key).fleet(&fleet);
     let (open, served) = serve(exporter.clone(), None);
     let (plain, _) = serve(exporter, Some(Format::Prometheus));
     let prometheus = require!(Prometheus::scraping(&[open, plain]));

@@ -28,9 +28,7 @@ fn outcomes(series: &Series) -> [Option<i64>; 6] {
 }
 
 fn exporter(registry: &BreakerRegistry) -> Exporter {
-    let exporter = Exporter::default();
-    exporter.add_breakers(registry);
-    exporter
+    Exporter::default().breakers(registry)
 }
 
 fn breaker(clock: FakeClock) -> Breaker {

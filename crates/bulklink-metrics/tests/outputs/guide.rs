@@ -11,6 +11,7 @@ fn row(metric: &Metric) -> String {
         "s" => "seconds",
         "1" => "ratio",
         "call}/s" => "calls per second",
+        "process" => "processes",
         unit => &format!("{unit}s"),
     };
     let subject = match metric.subject {
@@ -18,6 +19,7 @@ fn row(metric: &Metric) -> String {
         Subject::Partitions => "partitions",
         Subject::Both => "both",
         Subject::Breaker => "breaker",
+        Subject::Share => "share",
         Subject::Exporter => "exporter",
         _ => unreachable!("there is no other"),
     };

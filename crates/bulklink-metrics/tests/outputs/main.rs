@@ -1,4 +1,4 @@
-//! The three outputs, of bulkheads, partitions and breakers on virtual time.
+//! The three outputs, of bulkheads, partitions, breakers and shares on virtual time.
 
 mod breakers;
 mod facade;
@@ -11,5 +11,6 @@ mod rejections;
 mod route;
 mod scene;
 mod series;
+mod shares;
 mod storm;
 mod text;

@@ -100,8 +100,7 @@ fn of_two_bulkheads_with_one_label_the_first_is_exported_and_the_other_counted()
     let slot = first.try_slot().unwrap();
     other.create(builder("a")).unwrap();
     other.create(builder("b")).unwrap();
-    let exporter = Exporter::new(&registry);
-    exporter.add_registry(&other);
+    let exporter = Exporter::new(&registry).registry(&other);
     exporter.add(&first);
     for (name, output) in outputs(&exporter) {
         let series = output.read();
@@ -116,8 +115,7 @@ fn of_two_bulkheads_with_one_label_the_first_is_exported_and_the_other_counted()
 fn a_bulkhead_and_partitions_with_one_label_are_both_exported() {
     let (registry, scene) = (Registry::new(), Scene::new());
     registry.create(builder("tenants")).unwrap();
-    let exporter = Exporter::new(&registry);
-    exporter.add_registry(&scene.registry);
+    let exporter = Exporter::new(&registry).registry(&scene.registry);
     for (name, output) in outputs(&exporter) {
         let series = output.read();
         let partitions = "bulklink_max_partitions{bulkhead=\"tenants\",kind=\"partitions\"}";
@@ -142,7 +140,7 @@ fn single_handles_are_exported_until_they_are_removed() {
     assert!(exporter.remove("payments"));
     assert_eq!(text.read().names(), ["bulklink_left_out"]);
     // Those of a registry stay.
-    exporter.add_registry(&scene.registry);
+    let exporter = exporter.registry(&scene.registry);
     assert!(!exporter.remove("payments"));
     assert_eq!(text.read().count(&of("capacity", "payments")), Some(1));
     assert!(format!("{exporter:?}").contains("payments"));

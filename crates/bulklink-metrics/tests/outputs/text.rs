@@ -1,8 +1,8 @@
 //! The text of Prometheus and OpenMetrics, read by a parser and by Prometheus' own tool.
 
 use bulklink_breaker::{Breaker, BreakerRegistry, Guards};
-use bulklink_fleet::MemoryStore;
 use bulklink_fleet::circuits::Circuits;
+use bulklink_fleet::{Fleet, MemoryStore};
 use bulklink_metrics::{Exporter, Format, Kind, NAMES};
 use bulklink_servers::{Promtool, require};
 use openmetrics_parser::openmetrics::parse_openmetrics;
@@ -30,13 +30,15 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
     scene.ceiling.set(0);
     let exporter = Exporter::new(&scene.registry);
     load_a_key(&mut scene, &exporter);
-    let circuits = MemoryStore::new(scene.executor.clock());
-    let circuits = Circuits::builder(circuits, scene.executor.runtime()).namespace("test").build().unwrap();
+    let store = MemoryStore::new(scene.executor.clock());
+    let fleet = Fleet::builder(store.clone(), scene.executor.runtime()).namespace("test").build().unwrap();
+    let share = fleet.share(&scene.payments).limit(1).connect();
+    scene.executor.block_on(share).unwrap();
+    let circuits = Circuits::builder(store, scene.executor.runtime()).namespace("test").build().unwrap();
     exporter.add_breaker(&circuits.share(Breaker::builder_on(scene.executor.clock(), "payments")).unwrap());
     let by_key = BreakerRegistry::new();
     by_key.add_guards(&Guards::builder(&scene.tenants).build().unwrap()).unwrap();
-    exporter.add_breakers(&by_key);
-    (scene, exporter)
+    (scene, exporter.breakers(&by_key).fleet(&fleet))
 }
 
 /// Rejections of a key are known from an earlier scrape on.

@@ -10,8 +10,9 @@ use crate::harness::Service;
 const DASHBOARD: &str = include_str!("../../../../crates/bulklink-metrics/grafana/dashboard.json");
 const ALERTS: &str = include_str!("../../../../crates/bulklink-metrics/grafana/alerts.yaml");
 
-/// The service has no circuit breaker; the tests of `bulklink-metrics` show these in a scrape.
-const OF_BREAKERS: &str = "bulklink_breaker_";
+/// The service has no circuit breaker and no fleet; the tests of `bulklink-metrics` show these in a
+/// scrape.
+const OF_OTHERS: [&str; 2] = ["bulklink_breaker_", "bulklink_share_"];
 
 /// Those of keys are there only while a key has any load.
 const OF_KEYS: &str = "bulklink_key_";
@@ -51,7 +52,7 @@ async fn the_demonstration_has_all_that_the_dashboard_and_the_alerts_ask_for() {
     let scraped = prometheus.get("/api/v1/label/__name__/values");
     let scraped: Vec<_> = scraped["data"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let asked = names(DASHBOARD).chain(names(ALERTS));
-    let is_sure = |text: &str| !text.contains(OF_BREAKERS) && !text.contains(OF_KEYS);
+    let is_sure = |text: &str| !OF_OTHERS.iter().any(|other| text.contains(other)) && !text.contains(OF_KEYS);
     let asked: Vec<_> = asked.filter(|name| is_sure(name)).collect();
     assert!(asked.len() > 50, "{asked:?}");
     for name in asked {
