@@ -1,5 +1,5 @@
-//! Exports the figures of [Bulklink](bulklink)'s bulkheads, circuit breakers and shares of fleets to
-//! Prometheus, the `metrics` facade and OpenTelemetry.
+//! Exports the figures of [Bulklink](bulklink)'s bulkheads, circuit breakers and shares of fleets
+//! to Prometheus, the `metrics` facade and OpenTelemetry.
 //!
 //! ```
 //! # #[cfg(feature = "text")]
@@ -44,9 +44,10 @@
 //!
 //! Every metric but `bulklink_left_out` has the labels `bulkhead`, which is the label of the
 //! bulkhead, the partitions, the breaker or the share, and `kind`, which is `bulkhead`,
-//! `partitions`, `breaker` or `share`. A label of more than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. Of
-//! partitions that [show their keys](bulklink::partitions::Builder::show_keys), the ten with the
-//! most load are exported; of others, no key.
+//! `partitions`, `breaker` or `share`. A label of more than [`MAX_LABEL`] bytes is cut, and ends in
+//! a hash of the whole. Of partitions that [show their
+//! keys](bulklink::partitions::Builder::show_keys), the ten with the most load are exported; of
+//! others, no key.
 //!
 //! [`grafana`]: https://docs.rs/crate/bulklink-metrics/latest/source/grafana/
 
