@@ -71,7 +71,7 @@ fn guards_are_built_as_the_section_of_their_label_and_change_with_it() {
     registry.apply(&sections, &executor.clock()).expect("valid");
     let builder = || Guards::builder(&partitions::<u32, _>(executor.runtime(), 100));
     let refused =
-        |builder: crate::Builder<u32, FakeRuntime>| builder.build_in(&registry).expect_err("refused").to_string();
+        |builder: super::Builder<u32, FakeRuntime>| builder.build_in(&registry).expect_err("refused").to_string();
     let text = "breakers.hosts has no guards: settings must not be set beside build_in, got both";
     assert_eq!(refused(builder().settings(Settings::default())), text);
     let text = "breakers.hosts has no guards: count_cancelled must not be set beside build_in, got both";
