@@ -17,6 +17,19 @@ use crate::{Bulkhead, Clock, label};
 
 /// Configures and builds a bulkhead; made by [`Bulkhead::builder`].
 ///
+/// ```
+/// use bulklink_tokio::Bulkhead;
+/// use std::time::Duration;
+///
+/// let payments = Bulkhead::builder("payments")
+///     .parallelism(10)
+///     .waiting_room(50)
+///     .wait_limit(Duration::from_secs(2))
+///     .build()?;
+/// assert_eq!(payments.limits().capacity, 10);
+/// # Ok::<(), bulklink_tokio::InvalidArgument>(())
+/// ```
+///
 /// # Labels
 ///
 /// Spaces around a label are removed. It must not be blank, and must not hold control or invisible
@@ -86,13 +99,14 @@ impl<R> Builder<R> {
     /// [Labels](Builder#labels).
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, StdClock};
-    /// let upstream = Bulkhead::builder_on(StdClock, "upstream").parallelism(10);
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// let upstream = Bulkhead::builder("upstream").parallelism(10);
     /// let payments = upstream.clone().label("payments").build()?;
     /// let reports = upstream.label("reports").parallelism(2).build()?;
     /// assert_eq!((payments.label(), payments.limits().capacity), ("payments", 10));
     /// # assert_eq!((reports.label(), reports.limits().capacity), ("reports", 2));
-    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// # Ok::<(), bulklink_tokio::InvalidArgument>(())
     /// ```
     pub fn label(mut self, label: &str) -> Self {
         self.label = label.to_string();
@@ -135,20 +149,22 @@ impl<R> Builder<R> {
     /// waits.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Request};
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "reports");
-    /// let reports = builder.capacity(4).waiting_room(100).waiting_room_units(6).build()?;
-    /// let _running = reports.with(Request::new().cost(4)).try_slot()?;
-    /// let _waiting = executor.spawn(reports.with(Request::new().cost(3)).slot());
-    /// let rejected = executor.spawn(reports.with(Request::new().cost(4)).slot());
-    /// executor.run_until_idle();
+    /// use bulklink_tokio::{Bulkhead, Request};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let builder = Bulkhead::builder("reports").capacity(4);
+    /// let reports = builder.waiting_room(100).waiting_room_units(6).build()?;
+    /// let _running = reports.with(Request::new().cost(4)).slot().await?;
+    /// let _waiting = tokio::spawn(reports.with(Request::new().cost(3)).slot());
+    /// # tokio::task::yield_now().await;
+    /// let rejection = reports.with(Request::new().cost(4)).slot().await.unwrap_err();
     /// assert_eq!(
-    ///     rejected.output().unwrap().unwrap_err().to_string(),
+    ///     rejection.to_string(),
     ///     "bulkhead reports: saturated (4 of 4 in use, 1 of 100 waiting for 3 of 6 units)"
     /// );
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn waiting_room_units(mut self, units: usize) -> Self {
         self.limits.waiting_room_units = Some(units);
@@ -185,15 +201,19 @@ impl<R> Builder<R> {
     /// estimates the mean. It needs measured waits.
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, StdClock};
-    /// # use std::time::Duration;
-    /// let builder = Bulkhead::builder_on(StdClock, "payments").parallelism(10);
+    /// use bulklink_tokio::Bulkhead;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let builder = Bulkhead::builder("payments").parallelism(10);
     /// let payments = builder.measure_holds(true).build()?;
     /// let before = payments.status();
-    /// payments.blocking_execute(|| std::thread::sleep(Duration::from_millis(20)))?;
+    /// payments.execute(tokio::time::sleep(Duration::from_millis(20))).await?;
     /// let interval = payments.status().since(&before)?;
     /// assert!(interval.mean_hold() >= Some(Duration::from_millis(20)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn measure_holds(mut self, measured: bool) -> Self {
         self.options.measure_holds = measured;
@@ -229,27 +249,23 @@ impl<R> Builder<R> {
     /// [`Timer::home`]: crate::Timer::home
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Reason};
-    /// # use futures_util::FutureExt;
-    /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let clock = executor.clock();
-    /// # let builder = Bulkhead::builder_on(clock.clone(), "db").parallelism(1).waiting_room(2);
+    /// use bulklink_tokio::{Bulkhead, Reason};
+    /// use futures_util::FutureExt;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let builder = Bulkhead::builder("db").parallelism(1).waiting_room(2);
     /// let db = builder.collect_limit(Duration::from_secs(1)).build()?;
-    /// # executor.block_on(async move {
     /// let running = db.slot().await?;
     /// let mut forgotten = Box::pin(db.slot());
     /// assert!((&mut forgotten).now_or_never().is_none(), "it waits");
     /// drop(running);
     /// // The slot now belongs to `forgotten`, which nothing polls.
-    /// clock.advance(Duration::from_secs(1));
     /// let next = db.slot().await?;
     /// assert_eq!(forgotten.await.unwrap_err().reason(), Reason::Uncollected);
-    /// # drop(next);
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn collect_limit(mut self, limit: Duration) -> Self {
         self.options.collect_limit = Some(limit);

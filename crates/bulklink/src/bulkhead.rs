@@ -21,17 +21,17 @@ use crate::gate::shared::Shared;
 /// close, events) is on its [handle](Bulkhead::handle), with more than the usual methods here.
 ///
 /// ```
-/// # use bulklink::testing::{Executor, FakeClock};
-/// # use bulklink::Bulkhead;
-/// # use std::time::Duration;
-/// # let mut executor = Executor::new(FakeClock::new());
-/// let payments = Bulkhead::builder_on(executor.clock(), "payments")
+/// use bulklink_tokio::Bulkhead;
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let payments = Bulkhead::builder("payments")
 ///     .parallelism(10)
 ///     .waiting_room(50)
 ///     .wait_limit(Duration::from_secs(2))
 ///     .build()?;
 ///
-/// # executor.block_on(async move {
 /// // Runs an operation in a slot.
 /// let receipt = payments.execute(async { "paid" }).await?;
 /// # assert_eq!(receipt, "paid");
@@ -44,9 +44,8 @@ use crate::gate::shared::Shared;
 /// assert_eq!(payments.status().totals.admitted, 2);
 /// payments.resize(20)?;
 /// payments.close_and_wait().await;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// `R` is the runtime. Calls that never wait and calls that block their thread need only its

@@ -11,11 +11,15 @@
 //!
 //! # Examples
 //!
+//! On tokio, with this adapter:
+//!
 //! ```
-//! use bulklink::{Bulkhead, Reason, StdClock};
+//! use bulklink_tokio::{Bulkhead, Reason};
 //! use std::time::Duration;
 //!
-//! let payments = Bulkhead::builder_on(StdClock, "payments")
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let payments = Bulkhead::builder("payments")
 //!     .parallelism(1)
 //!     .waiting_room(50)
 //!     .wait_limit(Duration::from_secs(2))
@@ -26,13 +30,14 @@
 //! drop(running);
 //!
 //! // Waits for a slot if necessary, and releases it however the operation ends.
-//! let receipt = payments.blocking_execute(|| "paid")?;
+//! let receipt = payments.execute(async { "paid" }).await?;
 //! assert_eq!(receipt, "paid");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! This bulkhead is for threads. On a runtime it is built with the adapter's `Bulkhead::builder`,
-//! and a task calls `payments.execute(async { "paid" }).await?`.
+//! The examples of most pages are on tokio. The adapters of other runtimes have the same names. A
+//! program without a runtime builds its bulkheads on `StdClock`: see [Threads](#threads).
 //!
 //! For a bulkhead per tenant, host or account, use [`Partitions`]. For a list of named bulkheads,
 //! to inspect, resize or close them, use a [`Registry`]. A [configuration](config) can be applied

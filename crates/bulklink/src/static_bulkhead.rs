@@ -11,24 +11,27 @@ use crate::{Builder, Bulkhead, Clock, Handle};
 /// A [`Bulkhead`] in a `static`, to which it dereferences. It is built when it is first used.
 ///
 /// ```
-/// use bulklink::{Limits, StaticBulkhead, StdClock};
+/// use bulklink_tokio::{Limits, StaticBulkhead, Tokio};
 ///
-/// static FILES: StaticBulkhead<StdClock> =
-///     StaticBulkhead::new("files", StdClock, Limits::new(4).with_waiting_room(100));
+/// static PAYMENTS: StaticBulkhead =
+///     StaticBulkhead::new("payments", Tokio, Limits::new(4).with_waiting_room(100));
 ///
-/// let file = FILES.blocking_execute(|| std::fs::read("Cargo.toml"))?;
-/// # assert!(file.is_ok());
-/// assert_eq!(FILES.status().totals.finished, 1);
-/// # Ok::<(), bulklink::Rejection>(())
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let receipt = PAYMENTS.execute(async { "paid" }).await?;
+/// # assert_eq!(receipt, "paid");
+/// assert_eq!(PAYMENTS.status().totals.finished, 1);
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// The compiler checks the limits and the label:
 ///
 /// ```compile_fail,E0080
-/// use bulklink::{Limits, StaticBulkhead, StdClock};
+/// use bulklink_tokio::{Limits, StaticBulkhead, Tokio};
 ///
-/// static FILES: StaticBulkhead<StdClock> =
-///     StaticBulkhead::new("files", StdClock, Limits::new(0));
+/// static PAYMENTS: StaticBulkhead =
+///     StaticBulkhead::new("payments", Tokio, Limits::new(0));
 /// ```
 ///
 /// A `static` is never dropped, and so this bulkhead is not either: its handlers and event channels

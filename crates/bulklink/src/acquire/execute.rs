@@ -197,22 +197,22 @@ impl<E> ExecuteError<E> {
     /// for `?`. Its own error may be boxed already, or be one of `anyhow`, which are no `Error`.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, ExecuteError, Rejection};
+    /// # use bulklink_tokio::{Bulkhead, ExecuteError};
     /// type BoxError = Box<dyn std::error::Error + Send + Sync>;
     ///
     /// async fn pay() -> Result<&'static str, BoxError> {
     ///     Err("the account is empty".into())
     /// }
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.parallelism(1).build()?;
-    /// # let paid = executor.block_on(async move {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), BoxError> {
+    /// # let payments = Bulkhead::builder("payments").parallelism(1).build()?;
+    /// # let paid = async {
     /// let receipt = payments.execute_fallible(pay()).await.map_err(ExecuteError::into_boxed)?;
     /// # Ok::<_, BoxError>(receipt)
-    /// # });
-    /// # assert_eq!(paid.unwrap_err().to_string(), "the account is empty");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # };
+    /// # assert_eq!(paid.await.unwrap_err().to_string(), "the account is empty");
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn into_boxed(self) -> Box<dyn core::error::Error + Send + Sync>

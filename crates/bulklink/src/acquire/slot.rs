@@ -47,9 +47,9 @@ impl<'a> Slot<'a> {
     /// slot.
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// # use bulklink::{Bulkhead, Request};
-    /// let reports = Bulkhead::builder_on(StdClock, "reports").capacity(8).build()?;
+    /// use bulklink_tokio::{Bulkhead, Request};
+    ///
+    /// let reports = Bulkhead::builder("reports").capacity(8).build()?;
     /// let mut slot = reports.with(Request::new().cost(5)).try_slot()?;
     /// let part = slot.split(2).expect("it has more");
     /// assert_eq!((slot.cost(), part.cost()), (3, 2));
@@ -72,9 +72,9 @@ impl<'a> Slot<'a> {
     /// nothing has changed.
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// # use bulklink::Bulkhead;
-    /// let reports = Bulkhead::builder_on(StdClock, "reports").capacity(8).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// let reports = Bulkhead::builder("reports").capacity(8).build()?;
     /// let mut slot = reports.try_slot()?;
     /// slot.merge(reports.try_slot()?).expect("of the same bulkhead");
     /// assert_eq!((slot.cost(), reports.status().in_flight), (2, 1));
@@ -96,17 +96,16 @@ impl<'a> Slot<'a> {
     /// it postpone.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "devices");
-    /// let devices = builder.parallelism(2).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let devices = Bulkhead::builder("devices").parallelism(2).build()?;
     /// devices.try_slot()?.forget();
     /// assert_eq!((devices.status().in_flight, devices.status().in_use), (0, 1));
-    /// # executor.block_on(async move {
     /// devices.close_and_wait().await;
-    /// # });
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn forget(self) {
         self.0.write_off();
@@ -119,9 +118,9 @@ impl<'a> Slot<'a> {
     /// measured, and does not count in [estimates](crate::Handle::estimated_wait) of waits.
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// # use bulklink::Bulkhead;
-    /// let reports = Bulkhead::builder_on(StdClock, "reports").capacity(8).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// let reports = Bulkhead::builder("reports").capacity(8).build()?;
     /// reports.try_slot()?.abandon();
     /// let totals = reports.status().totals;
     /// assert_eq!((totals.admitted, totals.abandoned, totals.finished), (1, 1, 0));

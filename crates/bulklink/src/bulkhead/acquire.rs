@@ -16,19 +16,16 @@ impl<R: Clock + Clone> Bulkhead<R> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Reason, Request};
+    /// # use bulklink_tokio::{Bulkhead, Request};
     /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// # executor.block_on(async move {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let payments = Bulkhead::builder("payments").capacity(2).waiting_room(1).build()?;
     /// let large = Request::new().cost(2).within(Duration::from_millis(250));
     /// let slot = payments.with(large).slot().await?;
     /// assert_eq!(slot.cost(), 2);
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[inline]
     pub fn with(&self, request: Request<R::Instant>) -> BoundRequest<R> {
@@ -39,18 +36,15 @@ impl<R: Clock + Clone> Bulkhead<R> {
     /// as [`Request::within`].
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
+    /// # use bulklink_tokio::Bulkhead;
     /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// # executor.block_on(async move {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let payments = Bulkhead::builder("payments").capacity(2).waiting_room(1).build()?;
     /// let hurried = payments.within(Duration::from_millis(250));
     /// assert_eq!(hurried.execute(async { "paid" }).await?, "paid");
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[inline]
     pub fn within(&self, limit: Duration) -> BoundRequest<R> {
@@ -61,13 +55,14 @@ impl<R: Clock + Clone> Bulkhead<R> {
     /// can move to another task.
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
-    /// # use bulklink::Bulkhead;
-    /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// let slot = payments.owned().try_slot()?;
-    /// std::thread::spawn(move || drop(slot));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # use bulklink_tokio::Bulkhead;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let payments = Bulkhead::builder("payments").capacity(2).waiting_room(1).build()?;
+    /// let slot = payments.owned().slot().await?;
+    /// tokio::spawn(async move { drop(slot) });
+    /// # Ok(())
+    /// # }
     /// ```
     #[doc(alias("slot_owned", "try_slot_owned", "execute_owned", "acquire_owned"))]
     #[inline]
@@ -103,18 +98,15 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// # executor.block_on(async move {
+    /// # use bulklink_tokio::Bulkhead;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let payments = Bulkhead::builder("payments").capacity(2).waiting_room(1).build()?;
     /// let slot = payments.slot().await?;
     /// // … use the protected resource …
     /// drop(slot);
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[doc(alias = "acquire")]
     #[inline]
@@ -134,10 +126,8 @@ impl<R: Clock> Bulkhead<R> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
-    /// # use bulklink::{Bulkhead, Reason};
-    /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
+    /// # use bulklink_tokio::{Bulkhead, Reason};
+    /// # let payments = Bulkhead::builder("payments").capacity(2).waiting_room(1).build()?;
     /// let both = [payments.try_slot()?, payments.try_slot()?];
     /// assert_eq!(payments.try_slot().unwrap_err().reason(), Reason::Saturated);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

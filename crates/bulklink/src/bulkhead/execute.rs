@@ -31,18 +31,14 @@ impl<R: Runtime> Bulkhead<R> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// # executor.block_on(async move {
+    /// # use bulklink_tokio::Bulkhead;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let payments = Bulkhead::builder("payments").capacity(2).waiting_room(1).build()?;
     /// let receipt = payments.execute(async { "paid" }).await?;
     /// assert_eq!(receipt, "paid");
-    ///
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[inline]
     pub fn execute<F: Future>(
@@ -71,23 +67,19 @@ impl<R: Runtime> Bulkhead<R> {
     /// called only once its call is admitted.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let clock = FakeClock::new();
+    /// use bulklink_tokio::Bulkhead;
+    ///
     /// async fn send(amount: u32) -> String {
     ///     format!("sent {amount}")
     /// }
     ///
-    /// let payments = Bulkhead::builder_on(clock.clone(), "payments").parallelism(10).build()?;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let payments = Bulkhead::builder("payments").parallelism(10).build()?;
     /// let send = payments.wrap(send);
-    /// # let mut executor = Executor::new(clock);
-    /// # let sent = executor.spawn(async move {
     /// assert_eq!(send.call(5).await?, "sent 5");
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # });
-    /// # executor.run_until_idle();
-    /// # sent.output().unwrap()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[doc(alias = "decorator")]
     pub fn wrap<F>(&self, function: F) -> Wrapped<F, R> {

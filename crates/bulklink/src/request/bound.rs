@@ -26,15 +26,13 @@ use crate::{
 /// until it is dropped or its operation has ended.
 ///
 /// ```
-/// # use bulklink::testing::{Executor, FakeClock};
-/// # use bulklink::{Bulkhead, Partitions, Request};
+/// # use bulklink_tokio::{Bulkhead, Partitions, Request};
 /// # use std::time::Duration;
-/// # let mut executor = Executor::new(FakeClock::new());
-/// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-/// # let payments = builder.capacity(10).waiting_room(50).build()?;
-/// # let builder = Partitions::builder_on(executor.clock(), "tenants");
-/// # let tenants: Partitions<String, _> = builder.capacity(10).max_partitions(10).build()?;
-/// # executor.block_on(async move {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let payments = Bulkhead::builder("payments").capacity(10).waiting_room(50).build()?;
+/// # let builder = Partitions::builder("tenants").capacity(10).max_partitions(10);
+/// # let tenants: Partitions<String> = builder.build()?;
 /// let hurried = Duration::from_millis(250);
 /// let receipt = payments.within(hurried).execute(async { "paid" }).await?;
 /// # assert_eq!(receipt, "paid");
@@ -43,9 +41,8 @@ use crate::{
 /// let slot = payments.with(large).slot().await?;
 /// let of_ann = tenants.key("ann").with(large).slot().await?;
 /// # assert_eq!((slot.cost(), of_ann.cost()), (2, 2));
-/// # Ok::<(), bulklink::Rejection>(())
-/// # })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone)]
 #[must_use = "a request does nothing until it asks"]
@@ -156,17 +153,14 @@ impl<R: Runtime> BoundRequest<R> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Request};
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.capacity(2).waiting_room(1).build()?;
-    /// # executor.block_on(async move {
+    /// # use bulklink_tokio::{Bulkhead, Request};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let payments = Bulkhead::builder("payments").capacity(2).waiting_room(1).build()?;
     /// let slot = payments.with(Request::new().cost(2)).slot().await?;
-    /// std::thread::spawn(move || drop(slot));
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// tokio::spawn(async move { drop(slot) });
+    /// # Ok(())
+    /// # }
     /// ```
     #[doc(alias("acquire", "acquire_many", "acquire_owned", "slot_owned", "slot_with", "slot_within"))]
     #[inline]
@@ -216,15 +210,14 @@ impl<R: Runtime> BoundRequest<R> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.parallelism(2).build()?;
-    /// let task = executor.spawn(payments.owned().execute(async { "paid" }));
-    /// executor.run_until_idle();
-    /// assert_eq!(task.output().unwrap()?, "paid");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # use bulklink_tokio::Bulkhead;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let payments = Bulkhead::builder("payments").parallelism(2).build()?;
+    /// let task = tokio::spawn(payments.owned().execute(async { "paid" }));
+    /// assert_eq!(task.await??, "paid");
+    /// # Ok(())
+    /// # }
     /// ```
     #[doc(alias("execute_owned", "execute_with", "execute_within", "execute_before"))]
     #[inline]
@@ -286,9 +279,7 @@ impl<R: Runtime> BoundRequest<R> {
     /// none, rejects each call. For a key that lies in the argument, write a closure:
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Partitions;
-    /// # let mut executor = Executor::new(FakeClock::new());
+    /// # use bulklink_tokio::Partitions;
     /// struct Payment {
     ///     tenant: String,
     ///     amount: u32,
@@ -298,15 +289,15 @@ impl<R: Runtime> BoundRequest<R> {
     ///     format!("sent {}", payment.amount)
     /// }
     ///
-    /// # let builder = Partitions::builder_on(executor.clock(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(2).max_partitions(10).build()?;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let builder = Partitions::builder("tenants").parallelism(2).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// let send = move |payment: Payment| tenants.key(&payment.tenant).execute(send(payment));
-    /// # executor.block_on(async move {
     /// let payment = Payment { tenant: "ann".to_string(), amount: 5 };
     /// assert_eq!(send(payment).await?, "sent 5");
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[doc(alias = "decorator")]
     pub fn wrap<F>(self, function: F) -> Wrapped<F, R> {

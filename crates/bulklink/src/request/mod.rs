@@ -19,17 +19,18 @@ use crate::Clock;
 /// it may be an instant of tokio or of the standard library.
 ///
 /// ```
-/// use bulklink::StdClock;
-/// use bulklink::{Bulkhead, Reason, Request};
+/// use bulklink_tokio::{Bulkhead, Reason, Request};
 /// use std::time::Duration;
 ///
-/// let builder = Bulkhead::builder_on(StdClock, "reports");
-/// let reports = builder.capacity(10).waiting_room(5).build()?;
-/// let large = reports.with(Request::new().cost(8)).try_slot()?;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let reports = Bulkhead::builder("reports").capacity(10).waiting_room(5).build()?;
+/// let large = reports.with(Request::new().cost(8)).slot().await?;
 /// let too_much = Request::new().cost(3).within(Duration::from_millis(250));
-/// let rejection = reports.with(too_much).try_slot().unwrap_err();
-/// assert_eq!(rejection.reason(), Reason::Saturated);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// let rejection = reports.with(too_much).slot().await.unwrap_err();
+/// assert_eq!(rejection.reason(), Reason::Expired);
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<I> {
@@ -97,17 +98,21 @@ impl<I: Copy> Request<I> {
     /// operation is not cancelled at the deadline. Replaces a [`before`](Request::before).
     ///
     /// ```
-    /// use bulklink::{Bulkhead, Request, Reserve, StdClock};
-    /// use std::time::{Duration, Instant};
+    /// use bulklink_tokio::{Bulkhead, Request, Reserve};
+    /// use std::time::Duration;
+    /// use tokio::time::Instant;
     ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let reserve = Reserve::Fixed(Duration::from_millis(55));
-    /// let builder = Bulkhead::builder_on(StdClock, "upstream").parallelism(1);
+    /// let builder = Bulkhead::builder("upstream").parallelism(1);
     /// let upstream = builder.reserve(reserve).build()?;
-    /// let deadline = Instant::now() + Duration::from_secs(2);
-    /// let slot = upstream.with(Request::new().deadline(deadline)).try_slot()?;
-    /// drop(slot);
+    /// let request = Request::new().deadline(Instant::now() + Duration::from_secs(2));
+    /// let page = upstream.with(request).execute(async { "a page" }).await?;
+    /// # assert_eq!(page, "a page");
     /// assert_eq!(upstream.status().ended_late, 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn deadline(mut self, deadline: impl Into<I>) -> Self {
@@ -123,15 +128,18 @@ impl<I: Copy> Request<I> {
     /// Replaces a `deadline` or a `before`.
     ///
     /// ```
-    /// use bulklink::{Bulkhead, Request, StdClock};
+    /// use bulklink_tokio::{Bulkhead, Request};
     /// use std::time::Duration;
     ///
-    /// let upstream = Bulkhead::builder_on(StdClock, "upstream").parallelism(1).build()?;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let upstream = Bulkhead::builder("upstream").parallelism(1).build()?;
     /// let request = Request::new().deadline_after(Duration::from_secs(2));
-    /// let page = upstream.with(request).blocking_execute(|| "a page")?;
+    /// let page = upstream.with(request).execute(async { "a page" }).await?;
     /// # assert_eq!(page, "a page");
     /// assert_eq!(upstream.status().ended_late, 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub const fn deadline_after(mut self, time: Duration) -> Self {

@@ -66,16 +66,17 @@ impl<T> JoinHandle<T> {
     /// Makes dropping the handle [cancel](JoinHandle::cancel) the operation.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// let builder = Bulkhead::builder_on(executor.runtime(), "payments");
-    /// let payments = builder.parallelism(1).waiting_room(1).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build()?;
     /// let long = payments.submit(std::future::pending::<()>())?.cancel_on_drop();
     /// drop(long);
-    /// # executor.run_until_idle();
+    /// # tokio::task::yield_now().await;
     /// assert_eq!(payments.status().in_flight, 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use = "the operation is cancelled as soon as this is dropped"]
     pub fn cancel_on_drop(mut self) -> Self {

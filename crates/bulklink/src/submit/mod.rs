@@ -42,20 +42,18 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// let builder = Bulkhead::builder_on(executor.runtime(), "payments");
-    /// let payments = builder.parallelism(1).waiting_room(1).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(1).build()?;
     /// let first = payments.submit(async { "paid" })?;
     /// let second = payments.submit(async { "paid too" })?;
     /// assert!(payments.submit(async { "paid as well" }).is_err());
-    /// # executor.block_on(async move {
     /// assert_eq!(first.await?, "paid");
     /// assert_eq!(second.await?, "paid too");
-    /// # Ok::<(), bulklink::JoinError>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[doc(alias = "spawn")]
     pub fn submit<F>(&self, operation: F) -> Result<JoinHandle<F::Output>, SubmitError>
@@ -84,17 +82,15 @@ impl<R: Runtime<Sleep: Send>> Bulkhead<R> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// let builder = Bulkhead::builder_on(executor.runtime(), "files");
-    /// let files = builder.parallelism(4).waiting_room(100).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let files = Bulkhead::builder("files").parallelism(4).waiting_room(100).build()?;
     /// let read = files.submit_blocking(|| std::fs::read("Cargo.toml"))?;
-    /// # executor.block_on(async move {
     /// assert!(read.await?.is_ok());
-    /// # Ok::<(), bulklink::JoinError>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[doc(alias = "spawn_blocking")]
     pub fn submit_blocking<T, C>(&self, operation: C) -> Result<JoinHandle<T>, SubmitError>
