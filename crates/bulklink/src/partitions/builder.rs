@@ -15,6 +15,27 @@ use super::state::LimitsFor;
 use crate::{Clock, InvalidArgument, Partitions, Reserve};
 
 /// Configures and builds [`Partitions`]; returned by [`Partitions::builder`].
+///
+/// ```
+/// use bulklink_tokio::Partitions;
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tenants: Partitions<String> = Partitions::builder("tenants")
+///     // Of each tenant.
+///     .parallelism(5)
+///     .waiting_room(20)
+///     .wait_limit(Duration::from_secs(2))
+///     // Of all tenants.
+///     .max_partitions(10_000)
+///     .idle_timeout(Duration::from_secs(600))
+///     .build()?;
+/// let receipt = tenants.key("ann").execute(async { "paid" }).await?;
+/// # assert_eq!(receipt, "paid");
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<K, R, S = RandomState> {
     each: crate::Builder<R>,
@@ -88,8 +109,9 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Limits, Partitions, StdClock};
-    /// let tenants: Partitions<String, _> = Partitions::builder_on(StdClock, "tenants")
+    /// use bulklink_tokio::{Limits, Partitions};
+    ///
+    /// let tenants: Partitions<String> = Partitions::builder("tenants")
     ///     .parallelism(2)
     ///     .max_partitions(10)
     ///     .limits_for(|tenant: &String, limits: Limits| match tenant.as_str() {
@@ -124,8 +146,9 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Partitions, StdClock};
-    /// let hosts: Partitions<(String, u16), _> = Partitions::builder_on(StdClock, "hosts")
+    /// use bulklink_tokio::Partitions;
+    ///
+    /// let hosts: Partitions<(String, u16)> = Partitions::builder("hosts")
     ///     .parallelism(16)
     ///     .max_partitions(100)
     ///     .show_keys(|(host, port)| format!("{host}:{port}"))

@@ -77,12 +77,10 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     ///
     /// ```
     /// use std::sync::Mutex;
-    /// # use bulklink::{Partitions, testing::FakeClock};
+    /// # use bulklink_tokio::Partitions;
     /// # use std::sync::Arc;
-    /// # let tenants: Partitions<String, _> = Partitions::builder_on(FakeClock::new(), "tenants")
-    /// #     .parallelism(9)
-    /// #     .max_partitions(10)
-    /// #     .build()?;
+    /// # let builder = Partitions::builder("tenants").parallelism(9).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// let ceilings = Arc::new(Mutex::new(vec![]));
     /// let kept = Arc::clone(&ceilings);
     /// tenants.control("trial", move |key: &String, _, ceiling| {

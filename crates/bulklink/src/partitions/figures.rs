@@ -62,26 +62,24 @@ impl Handle {
     /// queue](crate::Totals::admitted_from_queue), but never fewer; once no call moves, as many.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Partitions, partitions};
+    /// # use bulklink_tokio::{Partitions, partitions};
     /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let clock = executor.clock();
-    /// # let builder = Partitions::builder_on(clock.clone(), "tenants").parallelism(1);
-    /// # let tenants: Partitions<String, _> = builder.waiting_room(1).max_partitions(10).build()?;
-    /// let running = tenants.key("ann").try_slot()?;
-    /// let waiting = executor.spawn(tenants.key("ann").slot());
-    /// executor.run_until_idle();
-    /// clock.advance(Duration::from_millis(20));
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let builder = Partitions::builder("tenants").parallelism(1).waiting_room(1);
+    /// # let tenants: Partitions<String> = builder.max_partitions(10).build()?;
+    /// let running = tenants.key("ann").slot().await?;
+    /// let waiting = tokio::spawn(tenants.key("ann").slot());
+    /// tokio::time::sleep(Duration::from_millis(20)).await;
     /// drop(running);
-    /// # executor.run_until_idle();
-    /// # drop(waiting.output());
+    /// drop(waiting.await??);
     ///
     /// let mut figures = partitions::Figures::new();
     /// tenants.handle().figures(&mut figures);
     /// assert_eq!((figures.status.partitions, figures.sums.totals.admitted), (1, 2));
     /// assert_eq!(figures.waits.count_up_to(Duration::from_millis(20)), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn figures(&self, into: &mut Figures) {
         self.inner.figures(into);

@@ -143,15 +143,16 @@ where
     /// change and close them.
     ///
     /// ```
-    /// # use bulklink::{Partitions, partitions, testing::FakeClock};
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants").parallelism(1);
-    /// let tenants: Partitions<String, _> = builder.max_partitions(10).build()?;
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "hosts").parallelism(1);
-    /// let hosts: Partitions<u32, _> = builder.max_partitions(10).build()?;
+    /// use bulklink_tokio::{Partitions, partitions};
+    ///
+    /// let builder = Partitions::builder("tenants").parallelism(1).max_partitions(10);
+    /// let tenants: Partitions<String> = builder.build()?;
+    /// let builder = Partitions::builder("hosts").parallelism(8).max_partitions(100);
+    /// let hosts: Partitions<u32> = builder.build()?;
     /// let all: Vec<partitions::Handle> = vec![tenants.handle(), hosts.handle()];
     /// assert!(all.iter().all(|partitions| partitions.close()));
     /// assert!(tenants.status().is_closed);
-    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn handle(&self) -> Handle {
@@ -199,18 +200,21 @@ impl Handle {
     /// calls can take the lock in between.
     ///
     /// ```
-    /// # use bulklink::{Partitions, testing::FakeClock};
-    /// # use std::time::Duration;
-    /// # let clock = FakeClock::new();
-    /// let tenants: Partitions<u64, _> = Partitions::builder_on(clock.clone(), "tenants")
+    /// use bulklink_tokio::Partitions;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tenants: Partitions<u64> = Partitions::builder("tenants")
     ///     .parallelism(1)
     ///     .max_partitions(10)
     ///     .idle_timeout(Duration::from_secs(60))
     ///     .build()?;
-    /// drop(tenants.key(&7).try_slot()?);
-    /// clock.advance(Duration::from_secs(60));
+    /// drop(tenants.key(&7).slot().await?);
+    /// tokio::time::sleep(Duration::from_secs(60)).await;
     /// assert_eq!(tenants.handle().cleanup_idle(), 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn cleanup_idle(&self) -> usize {
         self.inner.cleanup_idle()
@@ -296,9 +300,9 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{EventFilter, EventKind, Partitions, testing::FakeClock};
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// # use bulklink_tokio::{EventFilter, EventKind, Partitions};
+    /// # let builder = Partitions::builder("tenants").parallelism(1).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// let mut events = tenants.handle().subscribe(EventFilter::ALL, 1000)?;
     /// let slots = (tenants.key("ann").try_slot()?, tenants.key("bob").try_slot()?);
     /// let kinds = [events.try_recv()?.kind, events.try_recv()?.kind];

@@ -71,14 +71,18 @@ impl Handle {
     /// allocates a pointer for each partition, and `most` entries, which should be few.
     ///
     /// ```
-    /// # use bulklink::{Partitions, testing::FakeClock};
-    /// # use std::time::Duration;
-    /// # let clock = FakeClock::new();
-    /// # let builder = Partitions::builder_on(clock.clone(), "hosts").max_partitions(10);
-    /// let builder = builder.parallelism(2).show_keys(|host: &String| host.clone());
-    /// let hosts: Partitions<String, _> = builder.build()?;
+    /// use bulklink_tokio::Partitions;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let hosts: Partitions<String> = Partitions::builder("hosts")
+    ///     .parallelism(2)
+    ///     .max_partitions(10)
+    ///     .show_keys(|host: &String| host.clone())
+    ///     .build()?;
     /// let _ = hosts.handle().worst_keys(10);
-    /// clock.advance(Duration::from_secs(15));
+    /// tokio::time::sleep(Duration::from_secs(15)).await;
     ///
     /// let a = || hosts.key("a.example").try_slot();
     /// let running = (a()?, a()?, hosts.key("b.example").try_slot()?);
@@ -90,7 +94,8 @@ impl Handle {
     /// assert_eq!((&*worst.rejected[0].key, worst.rejected[0].rejected), ("a.example", 1));
     /// assert_eq!(worst.period, Some(Duration::from_secs(15)));
     /// # drop(running);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn worst_keys(&self, most: usize) -> Option<WorstKeys> {

@@ -60,23 +60,27 @@ use inner::Inner;
 /// it](Builder::show_keys).
 ///
 /// ```
-/// use bulklink::StdClock;
-/// use bulklink::{Partitions, Reason};
+/// use bulklink_tokio::{Partitions, Reason};
 ///
-/// let tenants: Partitions<String, _> = Partitions::builder_on(StdClock, "tenants")
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tenants: Partitions<String> = Partitions::builder("tenants")
 ///     .parallelism(1)
 ///     .max_partitions(2)
 ///     .build()?;
 ///
-/// let ann = tenants.key("ann").try_slot()?;
-/// assert_eq!(tenants.key("ann").try_slot().unwrap_err().reason(), Reason::Saturated);
-/// let bob = tenants.key("bob").try_slot()?;
-/// assert_eq!(tenants.key("eve").try_slot().unwrap_err().reason(), Reason::PartitionLimit);
+/// let ann = tenants.key("ann").slot().await?;
+/// let rejection = tenants.key("ann").slot().await.unwrap_err();
+/// assert_eq!(rejection.reason(), Reason::Saturated);
+/// let bob = tenants.key("bob").slot().await?;
+/// let rejection = tenants.key("eve").slot().await.unwrap_err();
+/// assert_eq!(rejection.reason(), Reason::PartitionLimit);
 ///
 /// drop(ann);
-/// let eve = tenants.key("eve").try_slot()?;
+/// let eve = tenants.key("eve").slot().await?;
 /// assert_eq!(tenants.status().totals.evicted, 1);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// # Leases
@@ -141,9 +145,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// earlier one.
     ///
     /// ```
-    /// # use bulklink::{Partitions, testing::FakeClock};
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
-    /// # let tenants: Partitions<u64, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// # use bulklink_tokio::Partitions;
+    /// # let builder = Partitions::builder("tenants").parallelism(1).max_partitions(10);
+    /// # let tenants: Partitions<u64> = builder.build()?;
     /// let before = tenants.status();
     /// drop(tenants.key(&7).try_slot()?);
     /// let after = tenants.status();
@@ -177,9 +181,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Limits, Partitions, testing::FakeClock};
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// # use bulklink_tokio::Partitions;
+    /// # let builder = Partitions::builder("tenants").parallelism(1).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// let answer = tenants.reconfigure(tenants.status().each.with_capacity(2))?;
     /// assert_eq!((answer.previous.capacity, answer.limits.capacity), (1, 2));
     /// let both = (tenants.key("ann").try_slot()?, tenants.key("ann").try_slot()?);
@@ -216,9 +220,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// the list of the partitions is copied, with 200,000 of them for some tens of milliseconds.
     ///
     /// ```
-    /// # use bulklink::{Partitions, testing::FakeClock};
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// # use bulklink_tokio::Partitions;
+    /// # let builder = Partitions::builder("tenants").parallelism(1).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// assert!(tenants.pause());
     /// assert!(tenants.key("ann").try_slot().unwrap_err().is_paused());
     /// assert!(tenants.resume());
@@ -267,16 +271,16 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Partitions, testing::{Executor, FakeClock}};
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Partitions::builder_on(executor.clock(), "tenants");
-    /// # let tenants: Partitions<u64, _> = builder.parallelism(1).max_partitions(10).build()?;
-    /// # executor.block_on(async move {
+    /// # use bulklink_tokio::Partitions;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let builder = Partitions::builder("tenants").parallelism(1).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// tenants.close_and_wait().await;
     /// let status = tenants.status();
     /// assert!(status.is_drained() && status.partitions == 0);
-    /// # });
-    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn close_and_wait(&self) -> impl Future<Output = ()> {
         self.close();
@@ -307,20 +311,18 @@ where
     /// partitions are closed, the call that is then made is rejected.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Partitions, Request};
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Partitions::builder_on(executor.clock(), "tenants").waiting_room(1);
-    /// # let tenants: Partitions<String, _> = builder.capacity(2).max_partitions(10).build()?;
-    /// # executor.block_on(async move {
+    /// # use bulklink_tokio::{Partitions, Request};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let builder = Partitions::builder("tenants").capacity(2).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// let receipt = tenants.key("ann").execute(async { "paid" }).await?;
     /// assert_eq!(receipt, "paid");
     ///
     /// let slot = tenants.key("ann").with(Request::new().cost(2)).slot().await?;
     /// # assert_eq!(slot.cost(), 2);
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[inline]
     pub fn key<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> BoundRequest<R> {
@@ -340,9 +342,9 @@ where
     /// any more. To prevent that, hold a slot of the partition.
     ///
     /// ```
-    /// # use bulklink::{Partitions, testing::FakeClock};
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// # use bulklink_tokio::Partitions;
+    /// # let builder = Partitions::builder("tenants").parallelism(1).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// assert!(tenants.partition("ann").is_none());
     /// let slot = tenants.key("ann").try_slot()?;
     /// let ann = tenants.partition("ann").expect("it is in use");

@@ -67,9 +67,9 @@ impl Handle {
     /// partitions that are kept; calls can enter and leave meanwhile.
     ///
     /// ```
-    /// # use bulklink::{FindingCode, Partitions, testing::FakeClock};
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// # use bulklink_tokio::{FindingCode, Partitions};
+    /// # let builder = Partitions::builder("tenants").parallelism(1).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// let _running = (tenants.key("ann").try_slot()?, tenants.key("bob").try_slot()?);
     /// drop(tenants.key("cid").try_slot()?);
     /// let report = tenants.handle().capacity_report(None);

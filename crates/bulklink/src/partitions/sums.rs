@@ -73,9 +73,9 @@ impl Handle {
     /// leave meanwhile.
     ///
     /// ```
-    /// # use bulklink::{Partitions, testing::FakeClock};
-    /// # let builder = Partitions::builder_on(FakeClock::new(), "tenants");
-    /// # let tenants: Partitions<String, _> = builder.parallelism(1).max_partitions(10).build()?;
+    /// # use bulklink_tokio::Partitions;
+    /// # let builder = Partitions::builder("tenants").parallelism(1).max_partitions(10);
+    /// # let tenants: Partitions<String> = builder.build()?;
     /// let running = (tenants.key("ann").try_slot()?, tenants.key("bob").try_slot()?);
     /// assert!(tenants.key("ann").try_slot().is_err());
     /// let sums = tenants.handle().sums();
