@@ -37,8 +37,8 @@
 //! # Examples
 //!
 //! ```
-//! use bulklink::config::Config;
-//! use bulklink::{Registry, testing::FakeClock};
+//! use bulklink_tokio::config::Config;
+//! use bulklink_tokio::{Registry, Tokio};
 //! use std::time::Duration;
 //!
 //! let mut config = Config::default();
@@ -46,13 +46,13 @@
 //! payments.parallelism = Some(10);
 //!
 //! let registry = Registry::new();
-//! let applied = registry.apply(&config, &FakeClock::new())?;
+//! let applied = registry.apply(&config, &Tokio)?;
 //! assert_eq!(applied.to_string(), "payments: added, parallelism 10");
 //!
 //! let payments = config.bulkheads.get_mut("payments").unwrap();
 //! (payments.parallelism, payments.waiting_room) = (Some(20), Some(50));
 //! payments.wait_limit = Some(Duration::from_millis(250));
-//! let applied = registry.apply(&config, &FakeClock::new())?;
+//! let applied = registry.apply(&config, &Tokio)?;
 //! assert_eq!(
 //!     applied.to_string(),
 //!     "payments: parallelism 10 -> 20, waiting_room 0 -> 50, wait_limit none -> 250ms"
@@ -60,7 +60,7 @@
 //!
 //! config.bulkheads.get_mut("payments").unwrap().parallelism = Some(0);
 //! assert_eq!(
-//!     registry.apply(&config, &FakeClock::new()).unwrap_err().problems()[0].to_string(),
+//!     registry.apply(&config, &Tokio).unwrap_err().problems()[0].to_string(),
 //!     "bulkheads.payments.parallelism must be from 1 to 2147483647, got 0"
 //! );
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -47,23 +47,29 @@ pub use self::error::{CollectiveError, FailureCause, MemberFailure, RegisterErro
 /// characters escaped that a label must not hold.
 ///
 /// ```
-/// # use bulklink::testing::{Executor, FakeClock};
-/// # use bulklink::{Bulkhead, Registry};
-/// # let mut executor = Executor::new(FakeClock::new());
-/// # let clock = executor.clock();
-/// let registry = Registry::new();
-/// let payments = Bulkhead::builder_on(clock.clone(), "payments").parallelism(10);
-/// let payments = registry.create(payments.waiting_room(20))?;
-/// let reports = registry.create(Bulkhead::builder_on(clock, "reports").parallelism(2))?;
+/// use bulklink_tokio::{Bulkhead, Registry, Tokio};
 ///
-/// let _running = reports.try_slot()?;
-/// let statuses = registry.statuses();
-/// assert_eq!(statuses.iter().map(|status| status.in_flight).collect::<Vec<_>>(), [0, 1]);
-/// # drop(_running);
-/// # executor.block_on(async move {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // At the start of the service.
+/// let registry = Registry::new();
+/// registry.create(Bulkhead::builder("payments").parallelism(10).waiting_room(20))?;
+/// registry.create(Bulkhead::builder("reports").parallelism(2))?;
+///
+/// // In a handler.
+/// let reports = registry.bulkhead::<Tokio>("reports")?;
+/// let report = reports.execute(async { "42 pages" }).await?;
+/// # assert_eq!(report, "42 pages");
+///
+/// // On a page for operators.
+/// for status in registry.statuses() {
+///     println!("{}: {} of {}", status.label, status.in_use, status.limits.capacity);
+/// }
+///
+/// // At the end.
 /// registry.close_and_wait().await;
-/// # });
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone)]
 pub struct Registry {
@@ -136,10 +142,10 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// # use bulklink::{Bulkhead, Registry};
+    /// use bulklink_tokio::{Bulkhead, Registry};
+    ///
     /// let registry = Registry::new();
-    /// let upstream = Bulkhead::builder_on(StdClock, "upstream").parallelism(10);
+    /// let upstream = Bulkhead::builder("upstream").parallelism(10);
     /// let payments = registry.get_or_create("payments", &upstream)?;
     /// let _slot = payments.try_slot()?;
     /// assert_eq!(registry.get_or_create("payments", &upstream)?.status().in_flight, 1);
@@ -185,13 +191,16 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// # use bulklink::{Bulkhead, Registry};
+    /// use bulklink_tokio::{Bulkhead, Registry, Tokio};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let registry = Registry::new();
-    /// registry.create(Bulkhead::builder_on(StdClock, "payments").parallelism(10))?;
-    /// let payments = registry.bulkhead::<StdClock>("payments")?;
-    /// let _slot = payments.try_slot()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// registry.create(Bulkhead::builder("payments").parallelism(10))?;
+    /// let payments = registry.bulkhead::<Tokio>("payments")?;
+    /// let slot = payments.slot().await?;
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn bulkhead<R>(&self, label: &str) -> Result<Bulkhead<R>, InvalidArgument>
     where
@@ -243,12 +252,10 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// # use bulklink::{Bulkhead, Registry};
+    /// use bulklink_tokio::{Bulkhead, Registry};
+    ///
     /// let registry = Registry::new();
-    /// let builder = Bulkhead::builder_on(StdClock, "payments");
-    /// let payments = builder.parallelism(10).build()?;
-    /// registry.add(&payments)?;
+    /// let payments = registry.create(Bulkhead::builder("payments").parallelism(10))?;
     /// let error = registry.resize_all([("payments", 20), ("report", 5)]).unwrap_err();
     /// assert_eq!(error.to_string(), "1 of 2 failed: bulkhead report: not in the registry");
     /// assert_eq!(payments.status().limits.capacity, 20);
@@ -276,12 +283,12 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// # use bulklink::{Bulkhead, Limits, Partitions, Registry};
+    /// use bulklink_tokio::{Bulkhead, Limits, Partitions, Registry};
+    ///
     /// let registry = Registry::new();
-    /// registry.create(Bulkhead::builder_on(StdClock, "payments").parallelism(10))?;
-    /// let tenants = Partitions::<String, _>::builder_on(StdClock, "tenants");
-    /// registry.create_partitions(tenants.parallelism(1).max_partitions(100))?;
+    /// registry.create(Bulkhead::builder("payments").parallelism(10))?;
+    /// let tenants = Partitions::<String>::builder("tenants").parallelism(1);
+    /// registry.create_partitions(tenants.max_partitions(100))?;
     /// let limits = [("payments", Limits::new(20)), ("tenants", Limits::new(0))];
     /// let error = registry.reconfigure_all(limits).unwrap_err();
     /// assert_eq!(

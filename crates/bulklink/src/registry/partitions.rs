@@ -21,12 +21,12 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// # use bulklink::{Bulkhead, Partitions, Registry};
+    /// use bulklink_tokio::{Bulkhead, Partitions, Registry};
+    ///
     /// let registry = Registry::new();
-    /// registry.create(Bulkhead::builder_on(StdClock, "payments").parallelism(10))?;
-    /// let tenants = Partitions::<String, _>::builder_on(StdClock, "tenants");
-    /// let tenants = registry.create_partitions(tenants.parallelism(1).max_partitions(100))?;
+    /// registry.create(Bulkhead::builder("payments").parallelism(10))?;
+    /// let tenants = Partitions::<String>::builder("tenants").parallelism(1);
+    /// let tenants = registry.create_partitions(tenants.max_partitions(100))?;
     /// let _running = tenants.key("ann").try_slot()?;
     /// for partitions in registry.partition_handles() {
     ///     println!("{}: {:?}", partitions.label(), partitions.sums().totals);
@@ -74,14 +74,17 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// # use bulklink::{Partitions, Registry, partitions::RandomState};
+    /// use bulklink_tokio::{Partitions, Registry, Tokio, partitions::RandomState};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let registry = Registry::new();
-    /// let tenants = Partitions::<String, _>::builder_on(StdClock, "tenants");
-    /// registry.create_partitions(tenants.parallelism(1).max_partitions(100))?;
-    /// let tenants = registry.partitions::<String, StdClock, RandomState>("tenants")?;
-    /// let _slot = tenants.key("ann").try_slot()?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let tenants = Partitions::<String>::builder("tenants").parallelism(1);
+    /// registry.create_partitions(tenants.max_partitions(100))?;
+    /// let tenants = registry.partitions::<String, Tokio, RandomState>("tenants")?;
+    /// let slot = tenants.key("ann").slot().await?;
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn partitions<K, R, S>(&self, label: &str) -> Result<Partitions<K, R, S>, InvalidArgument>
     where

@@ -34,19 +34,17 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Registry};
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let clock = executor.clock();
+    /// use bulklink_tokio::{Bulkhead, Registry};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let registry = Registry::new();
-    /// registry.create(Bulkhead::builder_on(clock, "payments").parallelism(10))?;
-    /// # executor.block_on(async move {
+    /// registry.create(Bulkhead::builder("payments").parallelism(10))?;
     /// let payments = registry.remove("payments").await?;
     /// assert!(payments.status().is_drained());
     /// assert!(registry.get("payments").is_none());
-    /// # Ok::<(), bulklink::InvalidArgument>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn remove(&self, label: &str) -> impl Future<Output = Result<Handle, InvalidArgument>> + Send + use<'_> {
         let found = self.find(label).filter(|(_, member)| member.kind.bulkhead().is_some());

@@ -55,21 +55,20 @@ impl Registry {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::StdClock;
-    /// use bulklink::Registry;
-    /// use bulklink::config::Config;
+    /// use bulklink_tokio::config::Config;
+    /// use bulklink_tokio::{Registry, Tokio};
     ///
     /// let registry = Registry::new();
     /// let mut config = Config::default();
     /// config.bulkheads.entry("payments".into()).or_default().parallelism = Some(10);
     /// config.bulkheads.entry("reports".into()).or_default().parallelism = Some(2);
-    /// registry.apply(&config, &StdClock)?;
-    /// let payments = registry.bulkhead::<StdClock>("payments")?;
+    /// registry.apply(&config, &Tokio)?;
+    /// let payments = registry.bulkhead::<Tokio>("payments")?;
     /// let _running = payments.try_slot()?;
     ///
     /// config.bulkheads.remove("reports");
     /// config.bulkheads.get_mut("payments").unwrap().parallelism = Some(20);
-    /// let applied = registry.apply(&config, &StdClock)?;
+    /// let applied = registry.apply(&config, &Tokio)?;
     /// assert_eq!(applied.to_string(), "payments: parallelism 10 -> 20\nreports: removed");
     /// assert_eq!(payments.status().free(), 19);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -92,12 +91,12 @@ impl Registry {
     /// As [`apply`](Registry::apply).
     ///
     /// ```
-    /// # use bulklink::config::Config;
-    /// # use bulklink::{Registry, StdClock};
+    /// # use bulklink_tokio::config::Config;
+    /// # use bulklink_tokio::{Registry, Tokio};
     /// let registry = Registry::new();
     /// let mut config = Config::default();
     /// config.bulkheads.entry("payments".into()).or_default().parallelism = Some(0);
-    /// let refused = registry.check(&config, &StdClock).unwrap_err();
+    /// let refused = registry.check(&config, &Tokio).unwrap_err();
     /// assert_eq!(refused.problems()[0].path(), "bulkheads.payments.parallelism");
     /// ```
     pub fn check<R>(&self, config: &Config, runtime: &R) -> Result<(), ApplyError>
