@@ -40,9 +40,9 @@ use crate::identity::Cause;
 /// than it allows, admissions and rejections take the lock.
 ///
 /// ```
-/// # use bulklink::{Bulkhead, StdClock};
-/// let builder = Bulkhead::builder_on(StdClock, "payments");
-/// let payments = builder.parallelism(100).build()?;
+/// use bulklink_tokio::Bulkhead;
+///
+/// let payments = Bulkhead::builder("payments").parallelism(100).build()?;
 /// let adaptive = payments.handle().ceiling("adaptive");
 /// adaptive.set(1);
 /// let _running = payments.try_slot()?;
@@ -109,19 +109,23 @@ impl Ceiling {
     /// they wait. Calls that wait already go on waiting.
     ///
     /// ```
-    /// # use bulklink::testing::FakeClock;
-    /// # use bulklink::{Bulkhead, Reason};
-    /// # use futures_util::FutureExt;
-    /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
-    /// let payments = builder.parallelism(100).waiting_room(10).build()?;
+    /// use bulklink_tokio::{Bulkhead, Reason};
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let payments = Bulkhead::builder("payments").parallelism(100).waiting_room(10).build()?;
     /// let fleet = payments.handle().ceiling("fleet");
     /// fleet.set(0);
-    /// assert!(payments.slot().now_or_never().is_none(), "it waits");
+    /// let hurried = Duration::from_millis(1);
+    /// let waited = payments.within(hurried).slot().await.unwrap_err();
+    /// assert_eq!(waited.reason(), Reason::Expired);
     ///
     /// fleet.turn_away(true);
-    /// let rejected = payments.slot().now_or_never().expect("no wait").unwrap_err();
+    /// let rejected = payments.within(hurried).slot().await.unwrap_err();
     /// assert_eq!(rejected.reason(), Reason::Saturated);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn turn_away(&self, turns_away: bool) {
         self.change(|entry| entry.turns_away = turns_away);
@@ -144,9 +148,8 @@ impl Ceiling {
     /// use std::io;
     /// use std::sync::Arc;
     ///
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// # let builder = Bulkhead::builder_on(FakeClock::new(), "payments");
-    /// # let payments = builder.parallelism(100).build()?;
+    /// # use bulklink_tokio::Bulkhead;
+    /// # let payments = Bulkhead::builder("payments").parallelism(100).build()?;
     /// let fleet = payments.handle().ceiling("fleet");
     /// fleet.set(0);
     /// let cause = io::Error::from(io::ErrorKind::ConnectionRefused);

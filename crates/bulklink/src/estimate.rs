@@ -43,21 +43,23 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, testing::FakeClock};
-    /// # use std::time::Duration;
-    /// # let clock = FakeClock::new();
-    /// let builder = Bulkhead::builder_on(clock.clone(), "payments");
-    /// let payments = builder.parallelism(1).build()?;
-    /// let running = payments.try_slot()?;
-    /// assert!(payments.try_slot().is_err());
+    /// use bulklink_tokio::Bulkhead;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let payments = Bulkhead::builder("payments").parallelism(1).build()?;
+    /// let running = payments.slot().await?;
+    /// assert!(payments.slot().await.is_err());
     /// assert_eq!(payments.estimated_wait(1), None, "no rate is known yet");
     ///
-    /// clock.advance(Duration::from_millis(400));
+    /// tokio::time::sleep(Duration::from_millis(400)).await;
     /// drop(running);
-    /// let _running = payments.try_slot()?;
-    /// assert!(payments.try_slot().is_err());
+    /// let _running = payments.slot().await?;
+    /// assert!(payments.slot().await.is_err());
     /// assert_eq!(payments.estimated_wait(1), Some(Duration::from_millis(400)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn estimated_wait(&self, cost: usize) -> Option<Duration> {

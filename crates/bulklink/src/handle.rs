@@ -15,7 +15,24 @@ use crate::{Closed, Event, EventReceiver, HandlerId, ReconfigureError, Reconfigu
 
 /// A bulkhead without its runtime, so that bulkheads of different runtimes can be kept together.
 ///
-/// Cheap to clone; returned by [`Bulkhead::handle`](crate::Bulkhead::handle).
+/// Cheap to clone; returned by [`Bulkhead::handle`](crate::Bulkhead::handle), and listed by a
+/// [`Registry`](crate::Registry).
+///
+/// ```
+/// use bulklink_tokio::{Bulkhead, Handle, Registry};
+///
+/// fn line(bulkhead: &Handle) -> String {
+///     let status = bulkhead.status();
+///     format!("{}: {} of {}", bulkhead.label(), status.in_use, status.limits.capacity)
+/// }
+///
+/// let registry = Registry::new();
+/// let payments = registry.create(Bulkhead::builder("payments").parallelism(10))?;
+/// payments.handle().resize(20)?;
+/// let lines: Vec<_> = registry.handles().iter().map(line).collect();
+/// assert_eq!(lines, ["payments: 0 of 20"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,
@@ -36,14 +53,18 @@ impl Handle {
     /// that ever waited at the same time: some microseconds for a thousand.
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, StdClock};
-    /// let builder = Bulkhead::builder_on(StdClock, "payments");
-    /// let payments = builder.parallelism(10).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let payments = Bulkhead::builder("payments").parallelism(10).build()?;
     /// let before = payments.status();
-    /// drop(payments.try_slot()?);
+    /// let receipt = payments.execute(async { "paid" }).await?;
+    /// # assert_eq!(receipt, "paid");
     /// let interval = payments.status().since(&before)?;
     /// assert_eq!((interval.totals.admitted, interval.totals.rejected()), (1, 0));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn status(&self) -> Status {
@@ -70,9 +91,9 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, StdClock};
-    /// let builder = Bulkhead::builder_on(StdClock, "payments");
-    /// let payments = builder.parallelism(10).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// let payments = Bulkhead::builder("payments").parallelism(10).build()?;
     /// assert_eq!(payments.resize(20)?.previous, 10);
     /// let error = payments.resize(0).unwrap_err();
     /// assert_eq!(error.to_string(), "the capacity was not changed");
@@ -126,10 +147,10 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, Limits, StdClock};
-    /// # use std::time::Duration;
-    /// let builder = Bulkhead::builder_on(StdClock, "payments");
-    /// let payments = builder.parallelism(10).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    /// use std::time::Duration;
+    ///
+    /// let payments = Bulkhead::builder("payments").parallelism(10).build()?;
     /// let answer = payments.reconfigure(payments.limits().with_waiting_room(50))?;
     /// assert_eq!((answer.previous.waiting_room, answer.limits.waiting_room), (0, 50));
     /// let invalid = payments.limits().with_capacity(0).with_wait_limit(Some(Duration::ZERO));
@@ -191,9 +212,9 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, StdClock};
-    /// let builder = Bulkhead::builder_on(StdClock, "payments");
-    /// let payments = builder.parallelism(10).build()?;
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// let payments = Bulkhead::builder("payments").parallelism(10).build()?;
     /// assert!(payments.pause());
     /// let rejection = payments.try_slot().unwrap_err();
     /// assert_eq!(
@@ -243,26 +264,22 @@ impl Handle {
     /// [measured](crate::Builder::measure_waits) is never old enough.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
+    /// # use bulklink_tokio::Bulkhead;
     /// # use futures_util::FutureExt;
     /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let clock = executor.clock();
-    /// # let builder = Bulkhead::builder_on(clock.clone(), "db").parallelism(1).waiting_room(2);
-    /// # let db = builder.build()?;
-    /// # executor.block_on(async move {
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let db = Bulkhead::builder("db").parallelism(1).waiting_room(2).build()?;
     /// let running = db.slot().await?;
     /// let mut forgotten = Box::pin(db.slot());
     /// assert!((&mut forgotten).now_or_never().is_none(), "it waits");
     /// drop(running);
-    /// clock.advance(Duration::from_secs(5));
+    /// tokio::time::sleep(Duration::from_secs(5)).await;
     /// assert_eq!(db.status().oldest_uncollected(), Some(Duration::from_secs(5)));
     /// assert_eq!(db.handle().take_back_uncollected(Duration::from_secs(1)), 1);
-    /// let slot = db.try_slot()?;
-    /// # Ok::<(), bulklink::Rejection>(())
-    /// # })?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let slot = db.slot().await?;
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn take_back_uncollected(&self, least_age: Duration) -> usize {
         let now = self.shared.now_if_sound();
@@ -294,15 +311,15 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, testing::{Executor, FakeClock}};
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// let payments = builder.parallelism(10).build()?;
-    /// # executor.block_on(async move {
+    /// use bulklink_tokio::Bulkhead;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let payments = Bulkhead::builder("payments").parallelism(10).build()?;
     /// payments.close_and_wait().await;
     /// assert!(payments.status().is_drained());
-    /// # });
-    /// # Ok::<(), bulklink::InvalidArgument>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn close_and_wait(&self) -> Closed<'_> {
         self.close();
@@ -348,12 +365,10 @@ impl Handle {
     /// nothing more. Where one is called for rejections, every rejection takes the lock.
     ///
     /// ```
-    /// use bulklink::StdClock;
-    /// use bulklink::{Bulkhead, EventFilter};
+    /// use bulklink_tokio::{Bulkhead, EventFilter, EventKind};
     /// use std::sync::mpsc;
     ///
-    /// let builder = Bulkhead::builder_on(StdClock, "payments");
-    /// let payments = builder.parallelism(1).build()?;
+    /// let payments = Bulkhead::builder("payments").parallelism(1).build()?;
     /// let (log, logged) = mpsc::channel();
     /// let id = payments.handle().add_event_handler(EventFilter::REJECTIONS, move |event| {
     ///     let _ = log.send(event.kind);
@@ -361,7 +376,7 @@ impl Handle {
     /// let _running = payments.try_slot()?;
     /// assert!(logged.try_recv().is_err(), "an admission");
     /// payments.try_slot().unwrap_err();
-    /// assert_eq!(logged.try_recv()?, bulklink::EventKind::Saturated);
+    /// assert_eq!(logged.try_recv()?, EventKind::Saturated);
     /// assert!(payments.handle().remove_event_handler(id));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -392,23 +407,22 @@ impl Handle {
     /// # Examples
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, EventFilter, EventKind};
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// # let payments = builder.parallelism(10).build()?;
+    /// # use bulklink_tokio::{Bulkhead, EventFilter, EventKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let payments = Bulkhead::builder("payments").parallelism(10).build()?;
     /// let mut events = payments.handle().subscribe(EventFilter::ALL, 1000)?;
-    /// drop(payments.try_slot()?);
+    /// let receipt = payments.execute(async { "paid" }).await?;
+    /// # assert_eq!(receipt, "paid");
     /// drop(payments);
-    /// # executor.block_on(async move {
     /// let mut kinds = vec![];
     /// while let Some(event) = events.recv().await {
     ///     kinds.push(event.kind);
     /// }
     /// assert_eq!(kinds, [EventKind::Admitted, EventKind::Released]);
     /// assert_eq!(events.dropped(), 0);
-    /// # });
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[doc(alias = "event_channel")]
     pub fn subscribe(&self, filter: EventFilter, capacity: usize) -> Result<EventReceiver, InvalidArgument> {

@@ -63,27 +63,26 @@ impl Handle {
     /// partitions.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::{Bulkhead, Figures};
-    /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let clock = executor.clock();
-    /// # let builder = Bulkhead::builder_on(clock.clone(), "payments").parallelism(1);
-    /// let payments = builder.waiting_room(10).measure_holds(true).build()?;
-    /// let running = payments.try_slot()?;
-    /// let waiting = executor.spawn(payments.owned().slot());
-    /// executor.run_until_idle();
-    /// clock.advance(Duration::from_millis(20));
+    /// use bulklink_tokio::{Bulkhead, Figures};
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let builder = Bulkhead::builder("payments").parallelism(1).waiting_room(10);
+    /// let payments = builder.measure_holds(true).build()?;
+    /// let running = payments.slot().await?;
+    /// let waiting = tokio::spawn(payments.owned().slot());
+    /// tokio::time::sleep(Duration::from_millis(20)).await;
     /// drop(running);
-    /// # executor.run_until_idle();
+    /// let running = waiting.await??;
     ///
     /// let mut figures = Figures::new();
     /// payments.handle().figures(&mut figures);
     /// assert_eq!(figures.status.in_use, 1);
     /// assert_eq!(figures.waits.quantile(0.99), Some(Duration::from_millis(20)));
     /// assert_eq!(figures.holds.count(), figures.status.holds);
-    /// # drop(waiting.output());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn figures(&self, into: &mut Figures) {
         // A clock that panics must not hide the figures.

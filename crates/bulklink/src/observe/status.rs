@@ -25,19 +25,19 @@ pub struct Status {
     /// the clock panics.
     ///
     /// ```
-    /// # use bulklink::testing::{Executor, FakeClock};
-    /// # use bulklink::Bulkhead;
-    /// # use std::time::Duration;
-    /// # let mut executor = Executor::new(FakeClock::new());
-    /// # let builder = Bulkhead::builder_on(executor.clock(), "payments");
-    /// let payments = builder.parallelism(1).waiting_room(2).build()?;
-    /// let _running = payments.try_slot()?;
+    /// use bulklink_tokio::Bulkhead;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let payments = Bulkhead::builder("payments").parallelism(1).waiting_room(2).build()?;
+    /// let _running = payments.slot().await?;
     /// assert_eq!(payments.status().oldest_wait, None);
-    /// let _waiting = executor.spawn(payments.owned().slot());
-    /// executor.run_until_idle();
-    /// executor.advance(Duration::from_millis(40));
+    /// let _waiting = tokio::spawn(payments.owned().slot());
+    /// tokio::time::sleep(Duration::from_millis(40)).await;
     /// assert_eq!(payments.status().oldest_wait, Some(Duration::from_millis(40)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok(())
+    /// # }
     /// ```
     pub oldest_wait: Option<Duration>,
     /// The figures of the gate.
@@ -63,9 +63,9 @@ impl Status {
     /// events that are too frequent.
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, FindingCode, Severity, StdClock};
-    /// let builder = Bulkhead::builder_on(StdClock, "payments");
-    /// let payments = builder.parallelism(1).build()?;
+    /// use bulklink_tokio::{Bulkhead, Severity};
+    ///
+    /// let payments = Bulkhead::builder("payments").parallelism(1).build()?;
     /// let _running = payments.try_slot()?;
     /// let report = payments.status().capacity_report();
     /// assert_eq!(report.severity(), Severity::Warning);
@@ -87,8 +87,8 @@ impl Status {
     /// If the two are of different bulkheads, or in the wrong order.
     ///
     /// ```
-    /// # use bulklink::{Bulkhead, Severity, testing::FakeClock};
-    /// # let payments = Bulkhead::builder_on(FakeClock::new(), "payments").parallelism(1).build()?;
+    /// # use bulklink_tokio::{Bulkhead, Severity};
+    /// # let payments = Bulkhead::builder("payments").parallelism(1).build()?;
     /// let running = payments.try_slot()?;
     /// (0..50).for_each(|_| drop(payments.try_slot()));
     /// drop(running);

@@ -69,29 +69,34 @@ const FILTER: EventFilter =
 /// # Examples
 ///
 /// ```
-/// # use bulklink::testing::{Executor, FakeClock};
-/// # use bulklink::{Bulkhead, Readiness};
-/// # use std::time::Duration;
-/// # let mut executor = Executor::new(FakeClock::new());
-/// let builder = Bulkhead::builder_on(executor.clock(), "workers");
-/// let workers = builder.parallelism(1).waiting_room(50).build()?;
+/// use bulklink_tokio::{Bulkhead, Readiness};
+/// use std::time::Duration;
+///
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // At the start of the service.
+/// let workers = Bulkhead::builder("workers").parallelism(1).waiting_room(50).build()?;
 /// let readiness = Readiness::new(Duration::from_secs(10))?;
 /// readiness.watch(&workers);
 ///
-/// let running = workers.try_slot()?;
-/// let waiting = executor.spawn(workers.owned().slot());
-/// executor.run_until_idle();
-/// assert!(readiness.is_ready(), "a call waits, but not for long");
+/// // The status with which it answers the probe.
+/// let probe = || if readiness.is_ready() { 200 } else { 503 };
 ///
-/// executor.advance(Duration::from_secs(10));
-/// assert!(!readiness.is_ready());
+/// let running = workers.slot().await?;
+/// let waiting = tokio::spawn(workers.owned().slot());
+/// tokio::time::sleep(Duration::from_secs(1)).await;
+/// assert_eq!(probe(), 200, "a call waits, but not for long");
+///
+/// tokio::time::sleep(Duration::from_secs(9)).await;
+/// assert_eq!(probe(), 503);
 /// assert_eq!(readiness.not_ready(), ["workers".into()]);
 ///
 /// drop(running);
-/// executor.advance(Duration::from_secs(3));
-/// assert!(readiness.is_ready(), "no call has waited for three seconds");
-/// # drop(waiting);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// tokio::time::sleep(Duration::from_secs(3)).await;
+/// assert_eq!(probe(), 200, "no call has waited for three seconds");
+/// # drop(waiting.await??);
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone)]
 pub struct Readiness {
