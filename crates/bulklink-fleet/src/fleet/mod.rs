@@ -84,6 +84,27 @@ where
     R::Sleep: Send,
 {
     /// Begins a fleet on a store. The runtime runs the task that connects and renews.
+    ///
+    /// ```
+    /// use bulklink_fleet::{Fleet, MemoryStore};
+    /// use bulklink_tokio::Tokio;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // A store for tests. A service has that of `bulklink-redis` or `bulklink-postgres`.
+    /// let store = MemoryStore::new(Tokio);
+    /// let fleet = Fleet::builder(store, Tokio)
+    ///     .namespace("prod")
+    ///     .process("shop-7")
+    ///     .on_store_change(|error| match error {
+    ///         Some(error) => eprintln!("the store does not answer: {error}"),
+    ///         None => eprintln!("the store answers"),
+    ///     })
+    ///     .build()?;
+    /// # assert_eq!(fleet.error(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder<S: LeaseStore>(store: S, runtime: R) -> FleetBuilder<S, R> {
         FleetBuilder {
             store,

@@ -21,6 +21,28 @@ use crate::share::Status;
 /// [`ShareBuilder::connect`](super::ShareBuilder::connect).
 ///
 /// Cheap to clone. Dropping it changes nothing: the share lasts as long as its bulkhead.
+///
+/// ```
+/// use bulklink_fleet::{Fleet, MemoryStore};
+/// use bulklink_tokio::{Bulkhead, Tokio};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let fleet = Fleet::builder(MemoryStore::new(Tokio), Tokio).namespace("prod").build()?;
+/// let import = Bulkhead::builder("import").parallelism(1).waiting_room(10).build()?;
+/// let share = fleet.share(&import).limit(1).connect().await?;
+///
+/// // The operation is dropped if a lease ends, because another process may begin one then.
+/// let slot = import.slot().await?;
+/// let rows = share.until_lost(async { 42 }).await?;
+/// # assert_eq!(rows, 42);
+///
+/// let status = share.status();
+/// println!("{} of {} units are granted to this process", status.granted, status.limit);
+/// # assert_eq!((status.granted, status.limit, status.in_use), (1, 1, 1));
+/// # Ok(())
+/// # }
+/// ```
 pub struct FleetShare<R> {
     pub(super) seat: Arc<Seat>,
     pub(super) runtime: R,
