@@ -16,8 +16,11 @@ pub(super) fn page(head: &Head<'_>, page: &Rows) -> String {
         Shown::Bulkhead(one) => row(one),
         #[cfg(feature = "breaker")]
         Shown::Breaker(one) => super::breaker::json::row(one),
+        #[cfg(feature = "fleet")]
+        Shown::Share(one) => super::share::json::row(one),
     });
-    let (breakers, bulkheads): (Vec<_>, Vec<_>) = rows.partition(|row| row["kind"] == "breaker");
+    let (breakers, others): (Vec<_>, Vec<_>) = rows.partition(|row| row["kind"] == "breaker");
+    let (shares, bulkheads): (Vec<_>, Vec<_>) = others.into_iter().partition(|row| row["kind"] == "share");
     json!({
         "time": head.time,
         "process": head.process,
@@ -27,6 +30,7 @@ pub(super) fn page(head: &Head<'_>, page: &Rows) -> String {
         "left_out": page.left_out(),
         "bulkheads": bulkheads,
         "breakers": breakers,
+        "shares": shares,
     })
     .to_string()
 }

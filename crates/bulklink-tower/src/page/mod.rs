@@ -1,4 +1,5 @@
-//! A page of axum that shows bulkheads, circuit breakers and their findings: [`router`].
+//! A page of axum that shows bulkheads, circuit breakers, shares of fleets and their findings:
+//! [`router`].
 
 #[cfg(feature = "breaker")]
 mod breaker;
@@ -8,6 +9,8 @@ mod origin;
 mod query;
 mod recent;
 mod row;
+#[cfg(feature = "fleet")]
+mod share;
 mod text;
 mod worst;
 
@@ -57,7 +60,8 @@ const BATCH: usize = 64;
 /// [capacity report](bulklink::Status::capacity_report_since) about the present and the recent
 /// past; closed is critical, because all calls are rejected, and paused a warning at least. A
 /// breaker that is open is critical, too. It is a warning that one is half-open, that its store is
-/// out of reach, or that some circuits of guards by key are open.
+/// out of reach, or that some circuits of guards by key are open. A share that its fleet refuses is
+/// critical; all else that is wrong with one is a warning.
 ///
 /// There are at most `?limit=` of them: 100 by default, and from 1 to 1,000. A last line has the
 /// number of the rest. Other tasks run in between. Reading takes the lock of each bulkhead, and of
@@ -101,8 +105,9 @@ where
     Page::new(registry).router()
 }
 
-/// The page of a registry, with single bulkheads and partitions that are in none, and with the
-/// feature `breaker` with circuit breakers; see [`router`].
+/// The page of a registry, with single bulkheads and partitions that are in none, with the feature
+/// `breaker` with circuit breakers, and with the feature `fleet` with shares of fleets; see
+/// [`router`].
 ///
 /// ```
 /// # use bulklink_tokio::{Bulkhead, Registry};
@@ -121,6 +126,8 @@ pub struct Page {
     partitions: Vec<partitions::Handle>,
     #[cfg(feature = "breaker")]
     breakers: Vec<breaker::Source>,
+    #[cfg(feature = "fleet")]
+    fleets: Vec<share::Source>,
 }
 
 impl Page {
@@ -132,6 +139,8 @@ impl Page {
             partitions: Vec::new(),
             #[cfg(feature = "breaker")]
             breakers: Vec::new(),
+            #[cfg(feature = "fleet")]
+            fleets: Vec::new(),
         }
     }
 
@@ -178,6 +187,39 @@ impl Page {
     #[cfg(feature = "breaker")]
     pub fn breaker<K>(mut self, breaker: &bulklink_breaker::Breaker<K>) -> Self {
         self.breakers.push(breaker::Source::One(breaker.classified(bulklink_breaker::ErrorsFail)));
+        self
+    }
+
+    /// Shows the shares of this process in the limits of a fleet: those of bulkheads that it has
+    /// when the page is asked for, and none of a key of partitions. Each has its units and the
+    /// limit, the number of processes, and its state: *joined*; *unavailable*, with the errors of
+    /// the store; *recovering*, with the time until units are granted again; and *refused* or
+    /// *declined*, with the values in which processes differ. It keeps the fleet, as a clone does.
+    ///
+    /// Shares are rows between the bulkheads, and in JSON a list of their own, `shares`.
+    ///
+    /// ```
+    /// # use bulklink_tokio::{Bulkhead, Registry, Tokio};
+    /// use bulklink_fleet::{Fleet, MemoryStore};
+    /// use bulklink_tower::page::Page;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let limits = Registry::new();
+    /// let search = Bulkhead::builder("search").parallelism(10).waiting_room(9);
+    /// let search = limits.create(search)?;
+    /// let fleet = Fleet::builder(MemoryStore::new(Tokio), Tokio).namespace("prod").build()?;
+    /// fleet.share(&search).limit(20).connect().await?;
+    /// let app: axum::Router = Page::new(&limits).fleet(&fleet).router();
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "fleet")]
+    pub fn fleet<R>(mut self, fleet: &bulklink_fleet::Fleet<R>) -> Self
+    where
+        R: bulklink::runtime::Clock + Clone + Send + Sync + 'static,
+    {
+        self.fleets.push(share::Source::of(fleet));
         self
     }
 
@@ -232,6 +274,11 @@ impl Page {
         }
         #[cfg(feature = "breaker")]
         self.read_breakers(&earlier.breakers, now, &mut worst).await;
+        #[cfg(feature = "fleet")]
+        for fleet in &self.fleets {
+            fleet.rows().for_each(|row| worst.add_share(row));
+            yield_now().await;
+        }
         earlier.bulkheads.forget_before(now);
         earlier.partitions.forget_before(now);
         worst

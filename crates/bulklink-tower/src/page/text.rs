@@ -1,7 +1,7 @@
 //! The page as text.
 
 use std::fmt::{self, Write};
-#[cfg(feature = "breaker")]
+#[cfg(any(feature = "breaker", feature = "fleet"))]
 use std::time::Duration;
 
 use bulklink::Restriction;
@@ -30,8 +30,12 @@ fn write(head: &Head<'_>, page: &Rows, text: &mut String) -> fmt::Result {
     if counts.breakers > 0 {
         write!(text, ", breakers: {}", counts.breakers)?;
     }
+    if counts.shares > 0 {
+        write!(text, ", shares: {}", counts.shares)?;
+    }
     writeln!(text, ", worst first")?;
-    if !rows.is_empty() && !rows.iter().any(Shown::is_recent) {
+    let have_rates = || rows.iter().filter_map(Shown::has_rates);
+    if have_rates().next().is_some() && !have_rates().any(|has| has) {
         let longest = LONGEST.as_secs();
         writeln!(text, "nothing is known of the last {longest} s: look again, for rates and what they say")?;
     }
@@ -40,6 +44,8 @@ fn write(head: &Head<'_>, page: &Rows, text: &mut String) -> fmt::Result {
             Shown::Bulkhead(row) => write_row(row, text)?,
             #[cfg(feature = "breaker")]
             Shown::Breaker(row) => super::breaker::text::write_row(row, text)?,
+            #[cfg(feature = "fleet")]
+            Shown::Share(row) => super::share::text::write_row(row, text)?,
         }
     }
     let left_out = page.left_out();
@@ -194,10 +200,10 @@ impl fmt::Display for Up {
 }
 
 /// Displays an age: rounded below a minute, else in the two largest units.
-#[cfg(feature = "breaker")]
+#[cfg(any(feature = "breaker", feature = "fleet"))]
 pub(super) struct Age(pub(super) Duration);
 
-#[cfg(feature = "breaker")]
+#[cfg(any(feature = "breaker", feature = "fleet"))]
 impl fmt::Display for Age {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs();

@@ -9,12 +9,16 @@ use bulklink::Severity;
 #[cfg(feature = "breaker")]
 use super::breaker::BreakerRow;
 use super::row::Row;
+#[cfg(feature = "fleet")]
+use super::share::ShareRow;
 
 /// A row of any kind.
 pub(super) enum Shown {
     Bulkhead(Box<Row>),
     #[cfg(feature = "breaker")]
     Breaker(Box<BreakerRow>),
+    #[cfg(feature = "fleet")]
+    Share(Box<ShareRow>),
 }
 
 /// How bad a row is.
@@ -41,6 +45,7 @@ pub(super) struct Worst {
 pub(super) struct Counts {
     pub(super) bulkheads: usize,
     pub(super) breakers: usize,
+    pub(super) shares: usize,
 }
 
 /// The rows of a page, the worst first.
@@ -70,6 +75,12 @@ impl Worst {
         self.keep(Ranked { rank: row.rank(), shown: Shown::Breaker(Box::new(row)) });
     }
 
+    #[cfg(feature = "fleet")]
+    pub(super) fn add_share(&mut self, row: ShareRow) {
+        self.counts.shares += 1;
+        self.keep(Ranked { rank: row.rank(), shown: Shown::Share(Box::new(row)) });
+    }
+
     fn keep(&mut self, row: Ranked) {
         self.kept.push(row);
         if self.kept.len() > self.limit {
@@ -85,7 +96,7 @@ impl Worst {
 
 impl Rows {
     pub(super) fn total(&self) -> usize {
-        self.counts.bulkheads + self.counts.breakers
+        self.counts.bulkheads + self.counts.breakers + self.counts.shares
     }
 
     pub(super) fn left_out(&self) -> usize {
@@ -94,12 +105,14 @@ impl Rows {
 }
 
 impl Shown {
-    /// Whether the page was asked for lately, so that it has rates.
-    pub(super) fn is_recent(&self) -> bool {
+    /// Whether it has rates, because the page was asked for lately. A share never has any: `None`.
+    pub(super) fn has_rates(&self) -> Option<bool> {
         match self {
-            Shown::Bulkhead(row) => row.recently.is_some(),
+            Shown::Bulkhead(row) => Some(row.recently.is_some()),
             #[cfg(feature = "breaker")]
-            Shown::Breaker(row) => row.recently.is_some(),
+            Shown::Breaker(row) => Some(row.recently.is_some()),
+            #[cfg(feature = "fleet")]
+            Shown::Share(_) => None,
         }
     }
 }

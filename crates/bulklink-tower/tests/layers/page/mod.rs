@@ -2,6 +2,8 @@
 
 #[cfg(feature = "breaker")]
 mod breakers;
+#[cfg(feature = "fleet")]
+mod fleet;
 
 use std::time::{Duration, Instant};
 
