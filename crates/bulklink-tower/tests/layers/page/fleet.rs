@@ -7,14 +7,14 @@ use bulklink_fleet::{Fleet, FleetShare, MemoryStore, ShareConfig};
 use bulklink_tokio::{Bulkhead, Registry, Tokio};
 use bulklink_tower::page::Page;
 use http::Request;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{ask, json, text};
 
 async fn share(app: &Router) -> Value {
     let page = json(app, "").await;
-    assert_eq!((&page["total"], &page["bulkheads"]), (&json!(1), &json!([])));
+    assert_eq!((&page["total"], &page["bulkheads"]), (&serde_json::json!(1), &serde_json::json!([])));
     page["shares"][0].clone()
 }
 
@@ -50,7 +50,7 @@ async fn it_has_the_units_and_the_state_of_each_share() {
     assert!(page.starts_with(&expected) && page.ends_with("; lost leases: 0\n"), "{page}");
     let left = row["lease_left_seconds"].as_f64().unwrap();
     assert!(left > 1.0);
-    let expected = json!({
+    let expected = serde_json::json!({
         "label": "search", "kind": "share", "severity": "ok", "state": "joined", "limit": 20, "granted": granted,
         "in_use": 2, "processes": 1, "quarantine_seconds": null, "lease_left_seconds": left, "error": null,
         "refusal": null, "declined": null, "lost": 0, "findings": [],
@@ -65,7 +65,7 @@ async fn it_has_the_units_and_the_state_of_each_share() {
     assert!(page.contains(expected), "{page}");
     let error = row["error"].as_str().unwrap();
     assert!(page.ends_with(&format!(" unavailable: {error}\n")) && !error.is_empty(), "{page}");
-    assert_eq!((&row["state"], &row["lost"]), (&json!("unavailable"), &json!(1)));
+    assert_eq!((&row["state"], &row["lost"]), (&serde_json::json!("unavailable"), &serde_json::json!(1)));
 
     store.start();
     while status.status().quarantine.is_none() {
@@ -98,7 +98,7 @@ async fn a_configuration_that_is_declined_has_the_values_in_which_processes_diff
     let (page, row) = (text(&app, "").await, share(&app).await);
     assert!(page.contains("search (share): warning, declined\n") && page.contains(" of 6 granted"), "{page}");
     assert!(page.contains("\n  warning     declined: another process has declared other values: limit 5 "), "{page}");
-    assert_eq!((&row["state"], row["declined"].is_string()), (&json!("declined"), true));
+    assert_eq!((&row["state"], row["declined"].is_string()), (&serde_json::json!("declined"), true));
 }
 
 #[tokio::test(start_paused = true)]
@@ -114,7 +114,7 @@ async fn labels_are_escaped_and_a_fleet_is_beside_the_bulkheads() {
     let (_, _, html) = ask(&app, Request::get("/debug/bulkheads?format=html")).await;
     assert!(html.contains(r#"<p>"&lt;b&gt;\"x\"&lt;/b&gt;" (share): ok</p>"#), "{html}");
     let page = json(&app, "&limit=1").await;
-    assert_eq!((&page["total"], &page["left_out"]), (&json!(2), &json!(1)));
+    assert_eq!((&page["total"], &page["left_out"]), (&serde_json::json!(2), &serde_json::json!(1)));
     drop(bulkhead);
     assert!(limits.remove(label).await.is_ok());
     assert!(text(&app, "").await.starts_with("bulkheads: 0, worst first"), "a share ends with its bulkhead");
