@@ -28,7 +28,7 @@ fn in_a_row(failures: u32) -> BreakerConfig {
 
 /// Applies the sections, and returns the text of what has changed.
 fn applied(registry: &BreakerRegistry, sections: &Sections) -> String {
-    registry.apply(sections, &FakeClock::new()).expect("valid").to_string()
+    registry.apply(sections, &FakeClock::new()).expect("valid")
 }
 
 fn refused(registry: &BreakerRegistry, sections: &Sections) -> String {

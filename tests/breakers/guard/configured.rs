@@ -23,7 +23,7 @@ fn apply(registry: &BreakerRegistry, executor: &Executor, labels: &[&str], run_l
     let mut section = BreakerConfig::default();
     (section.failures, section.run_limit) = (Some(2), run_limit);
     let sections: BTreeMap<_, _> = labels.iter().map(|label| ((*label).to_owned(), section)).collect();
-    registry.apply(&sections, &executor.clock()).expect("valid").to_string()
+    registry.apply(&sections, &executor.clock()).expect("valid")
 }
 
 /// Returns after which time a call ends that begins now, and the limit of its error.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bulklink::testing::FakeRuntime;
+use bulklink::testing::{FakeRuntime, Task};
 use bulklink::{Bulkhead, Registry, Request};
 use bulklink_fleet::{Fleet, FleetShare, ShareConfig, ceiling};
 
@@ -142,7 +142,7 @@ fn the_next_bulkhead_of_a_label_has_the_share() {
     let new = service.bulkhead("orders");
     let calls: Vec<_> = (0..5).map(|_| scene.call_on(&new, Request::new())).collect();
     scene.advance(2_200);
-    let admitted: Vec<_> = calls.iter().filter_map(|call| call.output()).map(Result::unwrap).collect();
+    let admitted: Vec<_> = calls.iter().filter_map(Task::output).map(Result::unwrap).collect();
     assert_eq!((admitted.len(), old.handle().ceilings().len()), (4, 0));
     drop(service.fleet.close());
     scene.advance(100);
