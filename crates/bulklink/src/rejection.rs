@@ -433,6 +433,7 @@ impl fmt::Debug for Rejection {
 /// The source is the [cause](crate::Ceiling::set_cause) of the ceiling that binds, if it has one.
 /// The message includes that of an [`InvalidArgument`].
 impl core::error::Error for Rejection {
+    #[inline]
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         let (_, cause) = self.by.restriction.as_deref()?;
         Some(&*cause.as_ref()?.0)
