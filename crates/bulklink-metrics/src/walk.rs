@@ -278,7 +278,7 @@ pub(crate) fn share(share: &crate::shares::Share, label: &str, visit: &mut impl 
     pen.put(Id::ShareProcesses, status.processes);
     pen.put(Id::ShareConnected, status.error.is_none());
     pen.put(Id::ShareQuarantine, status.quarantine.unwrap_or_default());
-    pen.put(Id::ShareRefused, status.refusal.or(status.declined).is_some());
+    pen.put(Id::ShareRefused, status.refusal.is_some() || status.declined.is_some());
     pen.put(Id::ShareLost, status.lost);
 }
 

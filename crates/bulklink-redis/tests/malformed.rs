@@ -83,8 +83,14 @@ fn replies() -> Vec<(Vec<Value>, Answer)> {
         weights: 9,
     };
     let bare = Reply { grant: Grant { level: None, ..grant }, due: None, ..full };
+    let terms = Terms {
+        lease: Duration::from_secs(10),
+        claim: Duration::from_secs(4),
+        calm: Duration::from_millis(20),
+        recovers: true,
+    };
     let conflict = Conflict {
-        config: 6,
+        fleet: Declaration { config: 6, limit: 10, terms }.into(),
         declarer: ProcessId::from(2),
         difference: Difference::Claim { own: Duration::from_secs(3), fleet: Duration::from_secs(4) },
     };

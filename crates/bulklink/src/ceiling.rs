@@ -183,6 +183,16 @@ impl Ceiling {
         is_gone
     }
 
+    /// Returns whether its bulkhead is closed, and no operation runs in it any more; or it is
+    /// [gone](Ceiling::is_gone).
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        let Some(bulkhead) = self.bulkhead.upgrade() else { return true };
+        let is_drained = bulkhead.has(hint::GONE) || bulkhead.beside_the_word(|state| state.gate.is_drained());
+        discard(bulkhead);
+        is_drained
+    }
+
     /// Returns whether it is a ceiling of this bulkhead, and has not been [kept](Ceiling::keep).
     #[must_use]
     pub fn is_of(&self, bulkhead: &Handle) -> bool {

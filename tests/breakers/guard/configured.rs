@@ -136,3 +136,35 @@ fn a_closure_has_the_limit_of_when_it_is_given_to_the_runtime() {
     assert!(matches!(waiting.output(), Some(Err(GuardError::Refused(_)))), "no thread was free in time");
     drop(runtime);
 }
+
+/// Two threads build the guard of one breaker: the bulkhead of the one refused stays as it was.
+#[test]
+fn a_guard_that_is_refused_leaves_its_bulkhead_as_it_was() {
+    for round in 0..3_000 {
+        let executor = executor();
+        let registry = BreakerRegistry::new();
+        apply(&registry, &executor, &["test"], None);
+        let bulkheads = [(); 2].map(|()| limits(Bulkhead::builder_on(executor.runtime(), "test"), 10, 5));
+        let barrier = std::sync::Barrier::new(2);
+        let built: Vec<bool> = std::thread::scope(|scope| {
+            let threads: Vec<_> = bulkheads
+                .iter()
+                .map(|bulkhead| {
+                    let (registry, barrier) = (&registry, &barrier);
+                    scope.spawn(move || {
+                        let builder = Guard::builder(bulkhead).half_open_capacity(1);
+                        barrier.wait();
+                        builder.build_in(registry).is_ok()
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(built.iter().filter(|built| **built).count(), 1);
+        registry.breaker("test").expect("there").force_open();
+        for (bulkhead, built) in bulkheads.iter().zip(built) {
+            let capacity = bulkhead.status().effective_capacity();
+            assert_eq!(capacity, if built { 1 } else { 10 }, "round {round}, built {built}");
+        }
+    }
+}

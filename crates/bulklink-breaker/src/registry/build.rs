@@ -24,6 +24,8 @@ impl BreakerRegistry {
         R: Clock + Clone + Send + Sync + 'static,
         K: Clone + Send + Sync + 'static,
     {
+        // Of two that are built at once, one is not built.
+        let _turn = lock(&self.turn);
         let breaker = self.free_breaker(label)?;
         let guard = build(breaker).map_err(|invalid| refused(label, format_args!("has no guard: {invalid}")))?;
         self.add(&guard).map_err(|_| taken(label))?;

@@ -17,7 +17,7 @@ use bulklink::{InvalidArgument, Registry};
 use super::join::MAX_NUMBER;
 use super::seat::Seat;
 use super::share::checked_limit;
-use super::{Fleet, Outage, ShareBuilder};
+use super::{Fleet, JoinError, Outage, ShareBuilder, ceiling};
 use crate::Name;
 use crate::share::{Declaration, Terms, Tuning};
 
@@ -147,13 +147,14 @@ impl Values {
     }
 
     /// Checks that the fleet can have these values after those of before: one configuration has
-    /// the same in all processes, so others have another number.
-    fn check_after(&self, before: &Values) -> Result<(), InvalidArgument> {
+    /// the same in all processes, so others have another number, unless the fleet has declined
+    /// those of before.
+    fn check_after(&self, before: &Values, is_declined: bool) -> Result<(), InvalidArgument> {
         if self.config < before.config {
             let requirement = format!("must be at least {}, which the process has declared", before.config);
             return Err(InvalidArgument::new("config", self.config, requirement));
         }
-        if self.config > before.config {
+        if self.config > before.config || is_declined {
             return Ok(());
         }
         let whole = |limit: Option<usize>| limit.map_or_else(String::new, |limit| limit.to_string());
@@ -187,10 +188,14 @@ pub(super) struct Configured {
 
 impl Configured {
     /// Returns the values by a section, if they can be those of the share from now on.
-    pub(super) fn plan(&self, section: &ShareConfig) -> Result<(Values, Declaration), InvalidArgument> {
+    pub(super) fn plan(
+        &self,
+        section: &ShareConfig,
+        is_declined: bool,
+    ) -> Result<(Values, Declaration), InvalidArgument> {
         let values = self.base.unwrap_or(self.values).with(section);
         let declaration = values.check(&self.tuning, self.can_wait)?;
-        values.check_after(&self.values)?;
+        values.check_after(&self.values, is_declined)?;
         Ok((values, declaration))
     }
 }
@@ -198,7 +203,8 @@ impl Configured {
 impl Seat {
     /// Returns the values by a section of a configuration, if they can be those of the share.
     fn plan(&self, section: &ShareConfig) -> Result<(Values, Declaration), InvalidArgument> {
-        self.lock().configured.plan(section)
+        let state = self.lock();
+        state.configured.plan(section, state.declined.is_some())
     }
 
     /// Has these values from now on. Returns whether they are others.
@@ -291,11 +297,7 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
             ConfigError::unless_none(unshared.iter().map(|name| unknown(&name.label(), registry)).collect())?;
         }
         let mut lines = BTreeMap::new();
-        for Added { name, place, before, builder } in added {
-            // The label has gone to another bulkhead, as no operation of this one runs any more.
-            if let Some(seat) = before {
-                seat.give_up();
-            }
+        for Added { name, place, builder } in added {
             let failed = |error| ConfigError::of(place.problem(format_args!("has no share: {}", texts(&error))));
             builder.begin(true).map_err(failed)?;
             lines.insert(name.label(), "added");
@@ -346,16 +348,27 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
             let seat = self.open.hub.of_name(&name).filter(|seat| !seat.has_ended());
             let bulkhead = self.bulkheads.as_ref().and_then(|registry| registry.get(label));
             let checked = match (seat, bulkhead) {
-                (Some(seat), bulkhead) if bulkhead.as_ref().is_none_or(|bulkhead| seat.is_of(bulkhead)) => {
-                    seat.plan(section).map(|(values, declaration)| {
-                        changes.push(Change { name, seat, values, declaration });
-                    })
+                (Some(seat), Some(bulkhead)) if !seat.is_of(&bulkhead) => {
+                    problems.push(place.problem("has a share that is of another bulkhead of this label"));
+                    continue;
                 }
-                (before, Some(bulkhead)) => {
+                (Some(seat), _) => seat.plan(section).map(|(values, declaration)| {
+                    changes.push(Change { name, seat, values, declaration });
+                }),
+                (None, Some(_)) if self.open.hub.is_closed() => {
+                    problems.push(place.problem(format_args!("has no share: {}", JoinError::Closed)));
+                    continue;
+                }
+                // From which the process has left, for good.
+                (None, Some(bulkhead)) if bulkhead.ceilings().iter().any(|one| one.by == ceiling::LEFT) => {
+                    section.check(true).map(|()| unshared.push(name))
+                }
+                (None, Some(bulkhead)) => {
                     let builder = self.share_as(&bulkhead, Ok(name.clone())).configured(section);
-                    builder.check().map(|_| added.push(Added { name, place, before, builder }))
+                    builder.check().map(|_| added.push(Added { name, place, builder }))
                 }
-                (_, None) => section.check().map(|()| unshared.push(name)),
+                // Its bulkhead may be about to come.
+                (None, None) => section.check(self.bulkheads.is_some()).map(|()| unshared.push(name)),
             };
             problems.extend(checked.err().map(|invalid| problem(place, &invalid)));
         }
@@ -385,8 +398,6 @@ struct Change {
 struct Added<'a, R> {
     name: Name,
     place: Place<'a>,
-    /// That of the bulkhead that had the label before.
-    before: Option<Arc<Seat>>,
     builder: ShareBuilder<R>,
 }
 
@@ -418,12 +429,17 @@ impl<R: Runtime<Sleep: Send>, C> Apply<C> for Fleet<R> {
 }
 
 impl ShareConfig {
-    /// Checks a section that no share has: what it leaves out, only the program knows.
-    fn check(&self) -> Result<(), InvalidArgument> {
+    /// Checks a section that no share has: what it leaves out, only the program knows, or if no
+    /// code of it begins the share, the defaults say.
+    fn check(&self, is_whole: bool) -> Result<(), InvalidArgument> {
+        let values = Values::default().with(self);
+        if is_whole {
+            return values.check(&Tuning::default(), true).map(drop);
+        }
         if self.limit.is_some() {
             checked_limit(self.limit)?;
         }
-        Values::default().with(self).check_numbers()
+        values.check_numbers()
     }
 }
 

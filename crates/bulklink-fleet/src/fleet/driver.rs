@@ -199,7 +199,7 @@ impl<R: Runtime<Sleep: Send>> Desk<R> {
 
     /// Serves a connection until it ends, or nothing is left to do.
     async fn serve<L: Link>(&mut self, wire: &mut Wire<L>, is_ended: &AtomicBool) -> StoreError {
-        self.ready.extend(self.hub.set_away(None).iter().map(|seat| seat.number));
+        self.ready.extend(self.hub.set_away(None).iter().map(|seat| seat.reached()));
         poll_fn(|context| {
             loop {
                 let is_woken = self.hub.signal.poll(context).is_ready();
@@ -439,8 +439,8 @@ impl<L: Link> Wire<L> {
     }
 
     /// Takes the error of a share's subscription or statement. An end of the link has its own.
-    fn failed(&mut self, seat: &Seat, error: &StoreError) {
-        seat.failed(error);
+    fn failed(&mut self, seat: &Seat, now: Instant, error: &StoreError) {
+        seat.failed(now, error);
         self.news.extend(error.is_refusal().then(|| (seat.number, Some(error.clone()))));
     }
 
@@ -482,11 +482,11 @@ impl<L: Link> Wire<L> {
             Landing::Asked(error) => error,
             Landing::Listened(_, Err(error)) => {
                 self.put_off.insert(number, now.saturating_add(REFUSED));
-                self.failed(&seat, &error);
+                self.failed(&seat, now, &error);
                 Some(error)
             }
             Landing::Replied(Err(error)) => {
-                self.failed(&seat, &error);
+                self.failed(&seat, now, &error);
                 Some(error)
             }
         };

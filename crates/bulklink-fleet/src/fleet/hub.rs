@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::JoinError;
 use super::seat::Seat;
 use crate::signal::Signal;
 use crate::{Name, StoreError};
+
+/// The number of the next share of all fleets, so that metrics of several have no number twice.
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
 
 /// The shares of a process, and the signal to their task.
 #[derive(Default)]
@@ -22,7 +26,6 @@ pub(super) struct Hub {
 struct Seats {
     all: BTreeMap<u64, Arc<Seat>>,
     by_name: HashMap<Name, u64>,
-    numbers: u64,
     /// No share that has ended has made a later statement: the rows and notices of one must not be
     /// those of the next with its name.
     seq: u64,
@@ -75,9 +78,8 @@ impl Hub {
                 seats.seq = seats.seq.max(seq).saturating_add(1 << 20);
                 seats.forget(seat);
             }
-            seats.numbers += 1;
             seats.check(name)?;
-            (seats.numbers, seats.seq, seats.away.clone())
+            (NUMBERS.fetch_add(1, Ordering::Relaxed), seats.seq, seats.away.clone())
         };
         // Not under the lock: it takes that of the bulkhead.
         let seat = make(number, seq, away);
@@ -108,6 +110,10 @@ impl Hub {
         // A connection that no share needs any more is ended, too.
         seats.away = away.filter(|_| !seats.all.is_empty()).cloned();
         seats.all.values().cloned().collect()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.seats().is_closed
     }
 
     pub(super) fn all(&self) -> Vec<Arc<Seat>> {

@@ -188,7 +188,7 @@ impl<R: Runtime<Sleep: Send>> ShareBuilder<R> {
             let joined = poll_fn(|context| {
                 let known = share.seat.poll(context, |standing, _| match standing {
                     Standing::Joining(_) => None,
-                    Standing::Refused(refusal) => Some(Err(JoinError::Refused(*refusal))),
+                    Standing::Refused(refusal) => Some(Err(JoinError::Refused(refusal.clone()))),
                     Standing::Joined => Some(Ok(())),
                     Standing::Left => Some(Err(JoinError::Closed)),
                 });

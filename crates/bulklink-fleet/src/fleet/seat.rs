@@ -84,8 +84,9 @@ impl Seat {
             configured: *configured,
             declined: None,
             seen: Load::default(),
-            contact: if away.is_some() { Contact::None(None) } else { Contact::Resting },
+            contact: if away.is_some() { Contact::None } else { Contact::Resting },
             error: away.clone(),
+            failing: None,
             standing: Standing::Joining(away),
             is_leaving: false,
             run: None,
@@ -129,7 +130,7 @@ impl Seat {
     /// meanwhile only adds units.
     pub(super) fn look(&self, now: Instant) -> Looked {
         loop {
-            if self.ceiling.is_gone() {
+            if self.ceiling.is_drained() {
                 return self.end(now);
             }
             let Some(events) = self.lock().events(now) else { return self.end(now) };
@@ -202,7 +203,7 @@ impl Seat {
             let statement = may_send.then(|| state.send(now, Demand::default())).flatten();
             let is_over = statement.is_none() && !state.share.is_pending();
             if is_over {
-                (state.standing, state.contact) = (Standing::Left, Contact::None(None));
+                (state.standing, state.contact) = (Standing::Left, Contact::None);
             }
             let asks = if is_over { mem::take(&mut state.asks) } else { VecDeque::new() };
             ((Looked { statement, next: None, is_idle: true, may_rest: false, is_over }, asks), is_over)
@@ -226,7 +227,7 @@ impl Seat {
     pub(super) fn rest(&self, now: Instant) {
         {
             let mut state = self.lock();
-            (state.contact, state.error) = (Contact::Resting, None);
+            (state.contact, state.error, state.failing) = (Contact::Resting, None, None);
             state.policy.set_connected(false);
         }
         self.show(now);
@@ -235,11 +236,10 @@ impl Seat {
     /// The connection has ended, or there was none.
     pub(super) fn disconnected(&self, now: Instant, error: &StoreError) {
         self.change(|state| {
-            let cut = if let Contact::None(cut) = state.contact { cut } else { None };
-            state.contact = Contact::None(cut.or(Some(now)));
+            state.contact = Contact::None;
             state.share.give_up();
             state.policy.set_connected(false);
-            state.fail(error.clone());
+            state.fail(now, error.clone());
             (mem::take(&mut state.asks), true)
         });
     }
@@ -273,27 +273,37 @@ impl Seat {
             state.recovers = now.saturating_add(reply.quarantine);
             let recovers = state.recovers;
             state.policy.set_fixed(recovers);
-            (state.error, state.standing) = (None, Standing::Joined);
+            state.reply();
             ((), true)
         });
     }
 
     /// The store has refused a statement.
     pub(super) fn refused(&self, refusal: Refusal) {
-        let news = self.change(|state| (state.refuse(refusal), true));
+        let news = self.change(|state| (state.refuse(&refusal), true));
         if let Some(news) = news {
             trouble::log_refusal(&self.name, &refusal, news == News::Declined);
         }
     }
 
     /// The store has not carried a statement.
-    pub(super) fn failed(&self, error: &StoreError) {
+    pub(super) fn failed(&self, now: Instant, error: &StoreError) {
         self.change(|state| {
             state.share.give_up();
             state.policy.set_owed(true);
-            state.fail(error.clone());
+            state.fail(now, error.clone());
             ((), true)
         });
+    }
+
+    /// There is a connection: one that has nothing to state counts it as an answer. Returns the
+    /// number.
+    pub(super) fn reached(&self) -> u64 {
+        let mut state = self.lock();
+        if state.is_idle() {
+            state.failing = None;
+        }
+        self.number
     }
 
     /// Takes a notice, on the link that brings it.
@@ -312,7 +322,7 @@ impl Seat {
     pub(super) fn ask(&self, ask: Ask) {
         let refused = {
             let mut state = self.lock();
-            if let Contact::None(_) = state.contact {
+            if let Contact::None = state.contact {
                 let error = state.error.clone();
                 Some((ask, error.unwrap_or(StoreError::UNREACHABLE)))
             } else {
@@ -366,10 +376,10 @@ impl Seat {
         self.ceiling.is_of(bulkhead)
     }
 
-    /// Whether the process has given the share up, or has left, or its bulkhead is gone.
+    /// Whether the process has given the share up, or has left, or its bulkhead is drained.
     pub(super) fn has_ended(&self) -> bool {
         let state = self.lock();
-        self.ceiling.is_gone() || state.is_given_up || state.standing == Standing::Left
+        self.ceiling.is_drained() || state.is_given_up || state.standing == Standing::Left
     }
 
     /// Whether its bulkhead is the partition of a key.
@@ -428,7 +438,7 @@ impl Seat {
     pub(super) fn abandon(&self) {
         self.ceiling.set(0);
         let asks = self.change(|state| {
-            (state.standing, state.contact) = (Standing::Left, Contact::None(None));
+            (state.standing, state.contact) = (Standing::Left, Contact::None);
             (mem::take(&mut state.asks), true)
         });
         drop(asks);
@@ -472,11 +482,11 @@ impl Seat {
             quarantine: Some(state.recovers.saturating_since(now)).filter(|rest| !rest.is_zero()),
             lease_left: state.share.deadline().map(|end| end.saturating_since(now)),
             error: state.error.clone(),
-            refusal: match state.standing {
-                Standing::Refused(refusal) => Some(refusal),
+            refusal: match &state.standing {
+                Standing::Refused(refusal) => Some(refusal.clone()),
                 _ => None,
             },
-            declined: state.declined,
+            declined: state.declined.as_ref().map(|declined| declined.why.clone()),
             lost: state.lost,
         }
     }

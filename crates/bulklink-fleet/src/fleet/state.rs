@@ -16,7 +16,7 @@ use super::ask::Ask;
 use super::config::{Configured, Values};
 use super::{Outage, ceiling};
 use crate::share::{Connection, Decision, Declaration, Demand, Policy, Refusal, Share, Statement, units};
-use crate::{RunId, Server, StoreError, Token};
+use crate::{RunId, Server, StoreError, Token, Version};
 
 /// The time after which a share that needs more units is looked at again. Calls do not wake it
 /// meanwhile: in an overload, each of them would.
@@ -41,8 +41,8 @@ pub(super) enum Standing {
 /// The connection of a share.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Contact {
-    /// There is none, since then if there was one.
-    None(Option<Instant>),
+    /// There is none.
+    None,
     /// There is one, and the share does not listen on it; or the first one is to be made.
     Resting,
     /// The share listens to this server, on a connection of then.
@@ -60,6 +60,14 @@ pub(super) struct Shown {
     pub(super) fetch: Duration,
     /// Whether no call waits.
     pub(super) turns_away: bool,
+}
+
+/// The values of a configuration that the fleet has refused.
+#[derive(Clone, Debug)]
+pub(super) struct Declined {
+    pub(super) why: Refusal,
+    /// The version of the limit in the first reply after that.
+    version: Option<Version>,
 }
 
 /// News of a refusal.
@@ -85,12 +93,14 @@ pub(super) struct State {
     pub(super) share: Share,
     pub(super) policy: Policy,
     pub(super) configured: Configured,
-    /// Why the fleet has refused the values of the latest configuration, if it has.
-    pub(super) declined: Option<Refusal>,
+    /// Why the share goes on with other values than those of its configuration, if it does.
+    pub(super) declined: Option<Declined>,
     /// The load when a statement was sent: the policy has not seen it.
     pub(super) seen: Load,
     pub(super) contact: Contact,
     pub(super) error: Option<StoreError>,
+    /// Since when no reply has counted, as the store is out of reach or refuses, if it is.
+    pub(super) failing: Option<Instant>,
     pub(super) standing: Standing,
     pub(super) is_leaving: bool,
     /// The run of the server of the latest connection.
@@ -148,7 +158,7 @@ impl State {
             _ if self.is_leaving => ceiling::LEFT,
             Standing::Left => ceiling::LEFT,
             Standing::Refused(_) => ceiling::REFUSED,
-            _ if matches!(self.contact, Contact::None(_)) || self.error.is_some() => ceiling::UNAVAILABLE,
+            _ if matches!(self.contact, Contact::None) || self.error.is_some() => ceiling::UNAVAILABLE,
             _ if now < self.recovers => ceiling::RECOVERING,
             _ => ceiling::SHARE,
         }
@@ -182,17 +192,15 @@ impl State {
     }
 
     /// Takes the refusal of a statement. Returns what is new of it.
-    pub(super) fn refuse(&mut self, refusal: Refusal) -> Option<News> {
+    pub(super) fn refuse(&mut self, refusal: &Refusal) -> Option<News> {
         self.policy.set_owed(true);
-        if self.share.refuse(&refusal) {
-            let Declaration { config, limit, terms } = self.share.declaration();
-            let limit = usize::try_from(limit).ok();
-            self.configured.values = Values { limit, config, terms, ..self.configured.values };
-            self.declined = Some(refusal);
+        if self.share.refuse(refusal) {
+            self.declined = Some(Declined { why: refusal.clone(), version: None });
+            self.policy.state_at_once();
             return Some(News::Declined);
         }
-        let standing = Standing::Refused(refusal);
-        if refusal == Refusal::Stale || self.standing == standing {
+        let standing = Standing::Refused(refusal.clone());
+        if *refusal == Refusal::Stale || self.standing == standing {
             return None;
         }
         self.standing = standing;
@@ -200,10 +208,21 @@ impl State {
         Some(News::Refused)
     }
 
+    /// Takes a reply that counts.
+    pub(super) fn reply(&mut self) {
+        (self.error, self.failing, self.standing) = (None, None, Standing::Joined);
+        let version = self.share.limit().1;
+        // From another version on, the fleet has a limit that is not the one that was preferred.
+        self.declined = self.declined.take().filter(|it| it.version.is_none_or(|known| known == version));
+        if let Some(declined) = &mut self.declined {
+            declined.version = Some(version);
+        }
+    }
+
     /// Returns the cause of the ceiling with this name.
     pub(super) fn cause(&self, name: &'static str) -> Option<Arc<dyn Error + Send + Sync>> {
         match (&self.standing, &self.error) {
-            (Standing::Refused(refusal), _) if name == ceiling::REFUSED => Some(Arc::new(*refusal)),
+            (Standing::Refused(refusal), _) if name == ceiling::REFUSED => Some(Arc::new(refusal.clone())),
             (_, Some(error)) if name == ceiling::UNAVAILABLE => Some(Arc::new(error.clone())),
             _ if name == ceiling::RECOVERING => Some(Arc::new(Withheld::Recovering)),
             _ if name == ceiling::LEFT => Some(Arc::new(Withheld::Left)),
@@ -246,7 +265,7 @@ impl State {
         let is_due = is_news || now >= self.policy.next_beat();
         let demand = (self.is_listening() && !self.share.is_pending() && is_due).then_some(demand);
         if demand.is_some() {
-            self.policy.note_statement(now);
+            self.policy.note_statement(now, &self.share);
         }
         let times = [Some(self.policy.next_beat()), self.share.deadline()].into_iter().flatten();
         Decision { ceiling: 0, demand, next: times.filter(|time| *time > now).min() }
@@ -294,12 +313,10 @@ impl State {
         [soon, outage, rest.filter(|rest| *rest > now), next].into_iter().flatten().min()
     }
 
-    /// Returns when the store has been out of reach for a lease, if it is.
+    /// Returns when no reply has counted for a lease, if the store is out of reach or refuses.
     pub(super) fn outage_begins(&self) -> Option<Instant> {
-        match self.contact {
-            Contact::None(Some(cut)) if !self.is_leaving => Some(cut.saturating_add(self.share.lease())),
-            _ => None,
-        }
+        let failing = self.failing.filter(|_| !self.is_leaving);
+        failing.map(|since| since.saturating_add(self.share.lease()))
     }
 
     fn is_outage(&self, now: Instant) -> bool {
@@ -309,7 +326,9 @@ impl State {
     /// Returns the ceiling of a process that may use nothing, by the policy while the store
     /// is out of reach. `None` if there is no ceiling.
     pub(super) fn without_store(&self, now: Instant) -> Option<u32> {
-        if self.share.usable(now) > 0 || self.standing != Standing::Joined || !self.is_outage(now) {
+        let is_refusal = self.error.as_ref().is_some_and(StoreError::is_refusal);
+        let is_away = self.is_outage(now) && !is_refusal && self.standing == Standing::Joined;
+        if self.share.usable(now) > 0 || !is_away {
             return Some(0);
         }
         let ((limit, _), (_, weights)) = (self.share.limit(), self.share.fleet());
@@ -320,7 +339,8 @@ impl State {
         }
     }
 
-    pub(super) fn fail(&mut self, error: StoreError) {
+    pub(super) fn fail(&mut self, now: Instant, error: StoreError) {
+        self.failing = self.failing.or(Some(now));
         if let Standing::Joining(_) = self.standing {
             self.standing = Standing::Joining(Some(error.clone()));
         }

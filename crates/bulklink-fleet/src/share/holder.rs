@@ -20,10 +20,10 @@ pub struct Share {
     process: ProcessId,
     weight: u32,
     declaration: Declaration,
+    /// Whether it goes on with the settings of the fleet before it has joined, too; and whether it
+    /// does so now.
     yields: bool,
-    /// Those of the latest statement, and those of the latest one with a reply that counts.
-    declared: Declaration,
-    agreed: Declaration,
+    has_yielded: bool,
     /// The latest statement. Also a lapse counts, so that it voids the statement before.
     seq: u64,
     /// When the latest statement was sent, and whether its reply is to come.
@@ -95,8 +95,7 @@ impl Share {
             weight,
             declaration,
             yields: false,
-            declared: declaration,
-            agreed: declaration,
+            has_yielded: false,
             seq: 0,
             sent: Instant::EPOCH,
             is_pending: false,
@@ -177,7 +176,6 @@ impl Share {
         self.void();
         let demand = Demand { keep: self.granted, ..demand };
         (self.sent, self.is_pending, self.stated) = (now, true, demand);
-        self.declared = self.declaration;
         let own = self.declaration.bounded().terms.longest();
         let known = own.max(self.longest);
         let is_known = now < self.heard.saturating_add(known);
@@ -205,7 +203,6 @@ impl Share {
         let counts = self.apply(now, &reply.grant);
         if counts {
             self.is_pending = false;
-            self.agreed = self.declared;
             if let Some(level) = self.told {
                 self.tighten(level);
             }
@@ -261,7 +258,7 @@ impl Share {
     /// Changes the weight and the settings, from the next statement on. What was granted stays
     /// usable for the time of its grant.
     pub fn declare(&mut self, weight: u32, declaration: Declaration) {
-        (self.weight, self.declaration) = (weight, declaration);
+        (self.weight, self.declaration, self.has_yielded) = (weight, declaration, false);
     }
 
     /// Returns the settings that the next statement declares.
@@ -271,21 +268,15 @@ impl Share {
 
     /// Takes the refusal of a statement: units stay usable until their lease is over. Returns
     /// whether the fleet has other settings of the same configuration, and the share goes on with
-    /// them, as it has joined before: by declaring a lower configuration, which is that from before
-    /// a change, or the number below.
+    /// these, as it has joined before: it declares them from now on.
     pub fn refuse(&mut self, refusal: &Refusal) -> bool {
         self.give_up();
-        let Refusal::Conflict(Conflict { config, .. }) = refusal else { return false };
-        let is_refused = *config == self.declaration.config;
-        if is_refused && self.agreed.config < *config {
-            self.declaration = self.agreed;
-            return true;
+        let Refusal::Conflict(Conflict { fleet, .. }) = refusal else { return false };
+        let yields = fleet.config == self.declaration.config && (self.yields || self.epoch.is_some());
+        if yields {
+            (self.declaration, self.has_yielded) = (**fleet, true);
         }
-        match config.checked_sub(1).filter(|_| is_refused && (self.yields || self.epoch.is_some())) {
-            Some(below) => self.declaration.config = below,
-            None => return false,
-        }
-        true
+        yields
     }
 
     /// Notes that processes wait, until a later grant has no level.
@@ -335,6 +326,14 @@ impl Share {
         if version > self.fleet.version {
             (self.fleet.limit, self.fleet.version) = (limit, version);
         }
+    }
+
+    /// Returns how long the process may be silent at most, so that it keeps its place by a claim
+    /// that it has not chosen.
+    pub(crate) fn longest_beat(&self) -> Option<Duration> {
+        // However short that is, the store is not flooded.
+        let half = || (bounded(self.declaration.terms.claim) / 2).max(Duration::from_millis(100));
+        self.has_yielded.then(half)
     }
 
     /// Returns the lease that this process has declared.

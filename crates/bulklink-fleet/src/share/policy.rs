@@ -162,8 +162,14 @@ impl Policy {
     }
 
     /// Notes a statement that was not of this policy.
-    pub(crate) fn note_statement(&mut self, now: Instant) {
-        self.beat = now.saturating_add(self.tuning.beat);
+    pub(crate) fn note_statement(&mut self, now: Instant, share: &Share) {
+        let beat = share.longest_beat().map_or(self.tuning.beat, |longest| longest.min(self.tuning.beat));
+        self.beat = now.saturating_add(beat);
+    }
+
+    /// The next look returns a statement.
+    pub(crate) fn state_at_once(&mut self) {
+        self.must_state = self.is_connected;
     }
 
     /// The latest statement has had no effect: the next beat states again, whatever the load is.
@@ -194,6 +200,9 @@ impl Policy {
         }
         let keep = look.keep();
         let demand = self.is_due(&look, share, keep).then(|| self.state(&look, keep));
+        if demand.is_some() {
+            self.note_statement(now, share);
+        }
         let ceiling = demand.map_or(look.ceiling, |demand| look.ceiling.min(demand.keep));
         Decision { ceiling, demand, next: self.next(&look, share) }
     }
@@ -257,7 +266,6 @@ impl Policy {
 
     fn state(&mut self, look: &Look, keep: u32) -> Demand {
         let spare = if look.is_tight { 0 } else { look.recent.saturating_add(look.headroom).min(look.capacity) };
-        self.beat = look.now.saturating_add(self.tuning.beat);
         (self.refused, self.must_state, self.seen) = (0, false, keep);
         Demand { keep, need: look.load, least: look.least(), spare: spare.saturating_sub(look.load) }
     }
@@ -311,7 +319,7 @@ pub(crate) fn units(number: impl TryInto<u32>) -> u32 {
 mod tests {
     use super::*;
     use crate::ProcessId;
-    use crate::share::Declaration;
+    use crate::share::{Conflict, Declaration, Difference, Refusal, Terms};
 
     fn at(seconds: u64) -> Instant {
         Instant::EPOCH.saturating_add(Duration::from_secs(seconds))
@@ -319,9 +327,20 @@ mod tests {
 
     #[test]
     fn a_statement_that_is_not_of_the_policy_puts_the_beat_off() {
+        let mut share = Share::new(ProcessId::from(1), 1, Declaration::default()).yielding(true);
         let mut policy = Policy::new(Tuning::default());
-        policy.note_statement(at(5));
+        policy.note_statement(at(5), &share);
         assert_eq!(policy.next_beat(), at(6));
+        // The fleet has a shorter claim, so that it would take a beat for silence.
+        for (claim, beat) in [(1_000, 500), (1, 100)] {
+            let terms = Terms { claim: Duration::from_millis(claim), ..Terms::default() };
+            let fleet = Declaration { terms, ..share.declaration() };
+            let difference = Difference::Claim { own: Terms::default().claim, fleet: terms.claim };
+            let conflict = Conflict { fleet: fleet.into(), declarer: ProcessId::from(2), difference };
+            assert!(share.refuse(&Refusal::Conflict(conflict)));
+            policy.note_statement(at(5), &share);
+            assert_eq!(policy.next_beat(), at(5).saturating_add(Duration::from_millis(beat)));
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::{Declaration, Statement};
 use crate::{ProcessId, Version};
 
 /// Why a statement was refused. It has had no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// A later statement of the process, or this one, was processed before.
@@ -20,12 +20,12 @@ pub enum Refusal {
 }
 
 /// Two declarations of the same configuration that differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[error("{difference} of process {declarer}, both for config {config}")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Error)]
+#[error("{difference} of process {declarer}, both for config {}", fleet.config)]
 pub struct Conflict {
-    /// The configuration of both.
-    pub config: u64,
-    /// The process whose declaration the fleet has.
+    /// The declaration that the fleet has.
+    pub fleet: Box<Declaration>,
+    /// The process that has declared it.
     pub declarer: ProcessId,
     /// The first value that differs.
     pub difference: Difference,
@@ -97,9 +97,8 @@ impl Refusal {
     /// declaration is that of `declarer`. `None` if they are the same.
     #[must_use]
     pub fn between(statement: &Statement, declarer: ProcessId, fleet: &Declaration) -> Option<Self> {
-        let own = statement.declaration;
-        let conflict = |difference| Self::Conflict(Conflict { config: own.config, declarer, difference });
-        Difference::between(&own.bounded(), fleet).map(conflict)
+        let conflict = |difference| Self::Conflict(Conflict { fleet: Box::new(*fleet), declarer, difference });
+        Difference::between(&statement.declaration.bounded(), fleet).map(conflict)
     }
 }
 

@@ -300,7 +300,10 @@ fn terms_change_with_the_configuration() {
         let before = server.allocator.clone();
         let refusal = server.sync(Statement { declaration, ..statement(2) }).unwrap_err();
         let Refusal::Conflict(conflict) = refusal else { panic!("{refusal:?}") };
-        assert_eq!((conflict.config, conflict.declarer, conflict.difference), (1, ProcessId::from(1), difference));
+        assert_eq!(
+            (conflict.fleet.config, conflict.declarer, conflict.difference),
+            (1, ProcessId::from(1), difference)
+        );
         assert_eq!(server.allocator, before, "a refusal changes nothing");
         let later = Declaration { config: 2, ..declaration };
         server.sync(Statement { declaration: later, ..statement(2) }).unwrap();

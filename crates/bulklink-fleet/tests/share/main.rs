@@ -125,21 +125,24 @@ fn a_statement_that_was_refused_takes_no_units_away() {
 }
 
 #[test]
-fn a_share_that_is_contradicted_declares_a_lower_configuration_if_it_has_had_an_answer() {
+fn a_share_that_is_contradicted_declares_what_the_fleet_has_if_it_has_had_an_answer() {
+    let terms = Terms { claim: Duration::from_secs(9), ..Terms::default() };
+    let of = |config| Declaration { config, limit: 2, terms };
     let conflict = |config| {
-        let difference = Difference::Limit { own: 1, fleet: 2 };
-        Refusal::Conflict(Conflict { config, declarer: ProcessId::from(9), difference })
+        let difference = Difference::Limit { own: 10, fleet: 2 };
+        Refusal::Conflict(Conflict { fleet: of(config).into(), declarer: ProcessId::from(9), difference })
     };
     let mut share = share();
     assert!(!share.refuse(&conflict(1)), "it is about to join");
     granted(&mut share, 0, need(0, 3), 3, 100);
-    let statement = share.send(at(10), Connection::default(), need(3, 3));
+    share.send(at(10), Connection::default(), need(3, 3));
     assert!(!share.refuse(&Refusal::Stale) && !share.refuse(&conflict(2)), "of another configuration");
     assert!(share.refuse(&conflict(1)));
     assert_eq!((share.usable(at(10)), share.is_pending()), (3, false));
     let next = share.send(at(10), Connection::default(), need(3, 3)).declaration;
-    assert_eq!(next, Declaration { config: 0, ..statement.declaration });
-    assert!(!share.refuse(&conflict(0)), "there is none below");
+    assert_eq!(next, of(1));
+    let mut joining = self::share().yielding(true);
+    assert!(joining.refuse(&conflict(1)), "it yields from the first statement on");
 }
 
 /// A notice can come before the reply to the same statement, and neither takes units away.

@@ -5,8 +5,8 @@ use bulklink_model::merged::{Extent, search};
 use crate::world::{Budget, Input, World};
 
 const EXTENTS: [Extent; 2] = [
-    Extent { depth: 4, scripts: 1_753_903, steps: 702_874 },
-    Extent { depth: 5, scripts: 49_934_411, steps: 10_917_036 },
+    Extent { depth: 4, scripts: 1_753_903, steps: 698_010 },
+    Extent { depth: 5, scripts: 49_934_411, steps: 10_806_107 },
 ];
 
 /// Returns two processes that have stated nothing, one that has all units, and two that share them.

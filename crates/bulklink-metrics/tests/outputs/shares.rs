@@ -147,3 +147,24 @@ fn a_new_share_under_an_old_label_begins_again_or_goes_on_as_the_output_needs() 
         scene.executor.advance(60 * SECOND);
     }
 }
+
+/// The first fleet is closed, and another one of the process has the label then.
+#[test]
+fn a_share_of_another_fleet_under_an_old_label_goes_on_as_the_output_needs() {
+    let mut scene = Scene::new();
+    let fleets = [scene.fleet(), scene.fleet()];
+    let outputs = outputs(&Exporter::default().fleet(&fleets[0]).fleet(&fleets[1]));
+    for (fleet, expected) in fleets.iter().zip([[1, 1, 1], [1, 2, 2]]) {
+        let payments = scene.bulkhead("payments");
+        scene.join(fleet, &payments, 20);
+        let slot = scene.executor.block_on(payments.owned().slot()).unwrap();
+        scene.store.stop();
+        scene.executor.advance(60 * SECOND);
+        for ((name, output), expected) in outputs.iter().zip(expected) {
+            assert_eq!(of(&output.read(), "lost_total"), Some(expected), "{name}");
+        }
+        drop((slot, payments));
+        scene.store.start();
+        scene.executor.advance(60 * SECOND);
+    }
+}

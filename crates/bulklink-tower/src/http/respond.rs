@@ -29,7 +29,7 @@ use crate::{BackpressureLayer, BulkheadLayer, DeadlinePassed};
 /// | was admitted, and [cancelled](BulkheadLayer::cancel_at_deadline) at its deadline | 504 | `DEADLINE_EXCEEDED` |
 /// | has a key for which there is no partition, nor room for one | 503 | `RESOURCE_EXHAUSTED` |
 /// | came after the bulkhead was closed | 503 | `UNAVAILABLE` |
-/// | found no free slot for a [cause](std::error::Error::source) other than load | 503 | `UNAVAILABLE` |
+/// | found no free slot, as a ceiling of zero has a [cause](std::error::Error::source) | 503 | `UNAVAILABLE` |
 /// | costs more than the whole capacity | 413 | `INVALID_ARGUMENT` |
 /// | costs zero, or has a key with invalid limits | 500 | `INTERNAL` |
 ///

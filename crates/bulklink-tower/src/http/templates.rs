@@ -157,11 +157,15 @@ impl Kind {
 fn kind_of(rejection: &Rejection) -> usize {
     match rejection.reason() {
         // Not the load has filled it: its controller can grant nothing now.
-        Reason::Saturated | Reason::Expired if rejection.source().is_some() => UNAVAILABLE,
+        Reason::Saturated | Reason::Expired if rejection.source().is_some() && grants_nothing(rejection) => UNAVAILABLE,
         Reason::Expired if rejection.is_by_deadline() => LATE,
         Reason::InvalidCost if rejection.cost() > 0 => TOO_LARGE,
         reason => KINDS.iter().position(|kind| kind.reason == Some(reason)).unwrap_or(0),
     }
+}
+
+fn grants_nothing(rejection: &Rejection) -> bool {
+    rejection.restriction().is_some_and(|restriction| restriction.units == 0)
 }
 
 impl Templates {

@@ -222,7 +222,6 @@ impl Shared {
             state.gate.let_fetch(wait, up_to);
             self.give_hint(hint::FETCH, !wait.is_zero());
             self.give_hint(hint::CAUSE, ceilings.cause().is_some());
-            self.give_hint(hint::TURN_AWAY, ceilings.least().is_some_and(|entry| entry.turns_away));
             self.restrict(state, restriction, now)
         })
     }
@@ -236,7 +235,10 @@ impl Shared {
 
     /// Leaves what rejections need, after the restriction or the capacity has changed.
     pub(crate) fn note_restriction(&self, state: &mut GateState) {
-        let Some(restriction) = state.gate.restriction() else { return };
+        let restriction = state.gate.restriction();
+        let least = state.ceilings().and_then(Ceilings::least);
+        self.give_hint(hint::TURN_AWAY, restriction.is_some() && least.is_some_and(|entry| entry.turns_away));
+        let Some(restriction) = restriction else { return };
         let capacity = state.gate.occupancy().capacity();
         self.fast.note(Noted::new(capacity, Controller::named(restriction.by)));
         if let Some(ceilings) = &mut state.ceilings {

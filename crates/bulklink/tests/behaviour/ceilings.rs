@@ -1,6 +1,7 @@
 //! Ceilings: the least of the capacity and of what each controller allows counts.
 
 mod rejections;
+mod turning_away;
 
 use std::thread;
 use std::time::Duration;

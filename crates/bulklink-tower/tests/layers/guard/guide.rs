@@ -68,8 +68,16 @@ fn each_rejection_has_the_status_that_the_guide_says() {
     let fleet = reports.handle().ceiling("fleet");
     fleet.set(0);
     fleet.set_cause(Some(Arc::new(io::Error::from(io::ErrorKind::ConnectionRefused))));
-    let unavailable = "`Saturated` or `Expired` with a source: `unavailable` in the answer";
+    let unavailable = "`Saturated` or `Expired` with a source, and nothing allowed: `unavailable` in the answer";
     row(unavailable, &per_tenant, reports.try_slot().unwrap_err());
+    // The store is away, and all that it has granted is in use.
+    fleet.set(1);
+    let running = reports.try_slot().unwrap();
+    row("`Saturated`", &usual, reports.try_slot().unwrap_err());
+    let response = Failure::with(&usual, reports.try_slot().unwrap_err()).into_response();
+    assert_eq!(response.headers()["bulklink-rejected"], "saturated");
+    drop(running);
+    fleet.set(0);
     let waits = reports.clone();
     let late = executor.spawn(async move { waits.with(Request::new().deadline_after(SECOND)).slot().await });
     executor.advance(SECOND);
