@@ -296,8 +296,7 @@ impl Seat {
         });
     }
 
-    /// There is a connection: one that has nothing to state counts it as an answer. Returns the
-    /// number.
+    /// There is a connection, an answer to one that has nothing to state. Returns the number.
     pub(super) fn reached(&self) -> u64 {
         let mut state = self.lock();
         if state.is_idle() {
@@ -378,8 +377,11 @@ impl Seat {
 
     /// Whether the process has given the share up, or has left, or its bulkhead is drained.
     pub(super) fn has_ended(&self) -> bool {
-        let state = self.lock();
-        self.ceiling.is_drained() || state.is_given_up || state.standing == Standing::Left
+        // Before the lock: the end of the bulkhead is foreign code.
+        self.ceiling.is_drained() || {
+            let state = self.lock();
+            state.is_given_up || state.standing == Standing::Left
+        }
     }
 
     /// Whether its bulkhead is the partition of a key.
