@@ -1,25 +1,33 @@
 //! Faults that were found in shares whose store is away, hangs or refuses.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
-use bulklink::Request;
 use bulklink::testing::FakeRuntime;
-use bulklink_fleet::Outage;
+use bulklink::{Bulkhead, Request};
+use bulklink_fleet::{Fleet, Outage};
 
 use crate::scene::Scene;
 use crate::service::{admitted, sections, service};
+use crate::slow::Weather;
+
+/// A bulkhead with this policy, whose share has had a unit.
+fn joined(outage: Outage) -> (Scene, Arc<Weather>, Fleet<FakeRuntime>, Bulkhead<FakeRuntime>) {
+    let mut scene = Scene::new();
+    let slow = scene.slow(0);
+    let weather = slow.weather.clone();
+    let (fleet, bulkhead) = (scene.fleet_on(slow), scene.bulkhead());
+    scene.join(&fleet, &bulkhead, |builder| builder.on_outage(outage)).output().unwrap().unwrap();
+    drop(admitted(&mut scene, &bulkhead, 1));
+    (scene, weather, fleet, bulkhead)
+}
 
 /// The server accepts connections, and answers no statement.
 #[test]
 fn a_store_that_hangs_at_statements_turns_calls_away_and_its_policy_holds() {
     for outage in [Outage::Reject, Outage::Admit] {
-        let mut scene = Scene::new();
-        let slow = scene.slow(0);
-        let weather = slow.weather.clone();
-        let (fleet, bulkhead) = (scene.fleet_on(slow), scene.bulkhead());
-        scene.join(&fleet, &bulkhead, |builder| builder.on_outage(outage)).output().unwrap().unwrap();
-        drop(admitted(&mut scene, &bulkhead, 1));
+        let (mut scene, weather, _fleet, bulkhead) = joined(outage);
         weather.statement_millis.store(3_600_000, SeqCst);
         scene.advance(30_000);
         let _waits = scene.call_on(&bulkhead, Request::new());
@@ -34,12 +42,7 @@ fn a_store_that_hangs_at_statements_turns_calls_away_and_its_policy_holds() {
 #[test]
 fn a_store_that_refuses_all_statements_turns_calls_away_and_its_policy_holds() {
     for outage in [Outage::Reject, Outage::Admit] {
-        let mut scene = Scene::new();
-        let slow = scene.slow(0);
-        let weather = slow.weather.clone();
-        let (fleet, bulkhead) = (scene.fleet_on(slow), scene.bulkhead());
-        scene.join(&fleet, &bulkhead, |builder| builder.on_outage(outage)).output().unwrap().unwrap();
-        drop(admitted(&mut scene, &bulkhead, 1));
+        let (mut scene, weather, _fleet, bulkhead) = joined(outage);
         weather.refusals.store(u64::MAX, SeqCst);
         scene.advance(60_000);
         let call = scene.call_on(&bulkhead, Request::new());

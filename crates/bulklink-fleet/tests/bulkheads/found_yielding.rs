@@ -1,10 +1,21 @@
 //! Faults that were found in processes that their fleet contradicts.
 
-use bulklink::Request;
 use bulklink::testing::FakeRuntime;
+use bulklink::{Bulkhead, Request};
+use bulklink_fleet::Fleet;
 
-use crate::scene::{Scene, millis};
+use crate::scene::{Process, Scene, millis};
 use crate::service::{admitted, sections, service};
+
+/// A process with a limit of 4, and one whose configuration has 7, with its bulkhead.
+fn contradicted() -> (Scene, Process, Fleet<FakeRuntime>, Bulkhead<FakeRuntime>) {
+    let mut scene = Scene::new();
+    let first = scene.process();
+    let (registry, fleet) = service(&scene, &["payments"]);
+    fleet.apply(&sections(&[("payments", 7)])).unwrap();
+    let bulkhead = registry.bulkhead("payments").unwrap();
+    (scene, first, fleet, bulkhead)
+}
 
 /// The correct process of a fleet ends, and the server loses its data.
 #[test]
@@ -37,11 +48,7 @@ fn processes_that_have_yielded_serve_after_a_loss_of_data() {
 
 #[test]
 fn a_process_that_has_yielded_is_not_alone_with_the_limit_that_was_refused() {
-    let mut scene = Scene::new();
-    let first = scene.process();
-    let (registry, fleet) = service(&scene, &["payments"]);
-    fleet.apply(&sections(&[("payments", 7)])).unwrap();
-    let bulkhead = registry.bulkhead::<FakeRuntime>("payments").unwrap();
+    let (mut scene, first, fleet, bulkhead) = contradicted();
     let held = scene.slots(&first, 1);
     let one = admitted(&mut scene, &bulkhead, 1);
     drop((first, held, one));
@@ -49,16 +56,12 @@ fn a_process_that_has_yielded_is_not_alone_with_the_limit_that_was_refused() {
     scene.advance(40_000);
     let slots = admitted(&mut scene, &bulkhead, 10);
     let status = fleet.shares()[0].status();
-    assert!(status.declined.is_none() || slots.len() <= 4, "{} units in use, and {status:?}", slots.len());
+    assert_eq!((slots.len(), status.declined.is_some()), (4, true));
 }
 
 #[test]
 fn a_process_is_not_declined_any_more_when_the_fleet_has_moved_on() {
-    let mut scene = Scene::new();
-    let first = scene.process();
-    let (registry, fleet) = service(&scene, &["payments"]);
-    fleet.apply(&sections(&[("payments", 7)])).unwrap();
-    let bulkhead = registry.bulkhead::<FakeRuntime>("payments").unwrap();
+    let (mut scene, first, fleet, bulkhead) = contradicted();
     let _held = scene.slots(&first, 1);
     let _one = admitted(&mut scene, &bulkhead, 1);
     let mut next = sections(&[("payments", 7)]);
@@ -71,11 +74,7 @@ fn a_process_is_not_declined_any_more_when_the_fleet_has_moved_on() {
 
 #[test]
 fn the_same_file_again_is_no_change_for_a_process_that_was_declined() {
-    let mut scene = Scene::new();
-    let first = scene.process();
-    let (registry, fleet) = service(&scene, &["payments"]);
-    fleet.apply(&sections(&[("payments", 7)])).unwrap();
-    let bulkhead = registry.bulkhead::<FakeRuntime>("payments").unwrap();
+    let (mut scene, first, fleet, bulkhead) = contradicted();
     let _held = scene.slots(&first, 1);
     let _one = admitted(&mut scene, &bulkhead, 1);
     let before = fleet.shares()[0].status().declined;
@@ -111,19 +110,15 @@ fn a_process_that_has_left_takes_no_units_after_a_reload() {
 
 /// The other processes end, and the process that has yielded is alone.
 #[test]
-fn a_process_that_has_yielded_is_declined_no_more_when_its_values_hold() {
-    let mut scene = Scene::new();
-    let first = scene.process();
-    let (registry, fleet) = service(&scene, &["payments"]);
-    fleet.apply(&sections(&[("payments", 7)])).unwrap();
-    let bulkhead = registry.bulkhead::<FakeRuntime>("payments").unwrap();
+fn a_process_that_has_yielded_keeps_to_the_limit_of_the_fleet_when_it_is_alone() {
+    let (mut scene, first, fleet, bulkhead) = contradicted();
     let held = scene.slots(&first, 1);
     drop(admitted(&mut scene, &bulkhead, 1));
     drop((first, held));
     scene.advance(60_000);
     let slots = admitted(&mut scene, &bulkhead, 10);
     let status = fleet.shares()[0].status();
-    assert!(slots.len() != 7 || status.declined.is_none(), "7 units by its own values, and {:?}", status.declined);
+    assert_eq!((slots.len(), status.declined.is_some()), (4, true));
 }
 
 /// A fleet refuses a joined share that declares a new configuration, and agrees again later.
