@@ -195,8 +195,11 @@ impl State {
     pub(super) fn refuse(&mut self, refusal: &Refusal) -> Option<News> {
         self.policy.set_owed(true);
         if self.share.refuse(refusal) {
+            // At once for the first time alone: a store that refuses on and on is not flooded.
+            if self.declined.is_none() {
+                self.policy.state_at_once();
+            }
             self.declined = Some(Declined { why: refusal.clone(), version: None });
-            self.policy.state_at_once();
             return Some(News::Declined);
         }
         let standing = Standing::Refused(refusal.clone());
