@@ -11,7 +11,7 @@ use http::header::{self, HeaderValue};
 use http::{Response, StatusCode};
 
 use super::hold::{Held, HoldSlot, ShareSlot};
-use super::templates::{PUSHBACK, Protocol, REJECTED, Template, Templates, is_grpc, is_of_this_process};
+use super::templates::{Protocol, REJECTED, Retry, Template, Templates, is_grpc, is_of_this_process};
 use super::{Body, HeldSlot, HoldBody, TimeoutHeader};
 use crate::admission::Extension;
 use crate::deadline::{Deadline, RequestClock};
@@ -196,16 +196,20 @@ impl Respond {
     where
         T: Clone + Send + Sync + 'static,
     {
-        let (answer, when) = match protocol {
-            Protocol::Http => (&template.http, header::RETRY_AFTER),
-            Protocol::Grpc => (&template.grpc, PUSHBACK),
+        let answer = match protocol {
+            Protocol::Http => &template.http,
+            Protocol::Grpc => &template.grpc,
         };
         let mut response = answer.clone();
         let headers = response.headers_mut();
-        match (headers.get_mut(&when), estimate) {
-            (Some(value), Some(estimate)) => *value = self.templates.wait(protocol, estimate),
-            (Some(_), None) => drop(headers.remove(when)),
-            (None, _) => {}
+        match estimate {
+            _ if template.retry == Retry::Never => {}
+            Some(estimate) => {
+                // The last one of a template: to look it up by name would cost more than to walk.
+                let time = headers.values_mut().last();
+                *time.expect("it was inserted") = self.templates.wait(protocol, estimate);
+            }
+            None => drop(headers.remove(protocol.when())),
         }
         if self.templates.attaches_rejections {
             response.extensions_mut().insert(error);

@@ -359,6 +359,7 @@ impl Template {
         for (answer, protocol) in [(&mut http, Protocol::Http), (&mut grpc, Protocol::Grpc)] {
             answer.headers_mut().insert(REJECTED, mark.clone());
             if retry != Retry::Never {
+                // Last, where each response finds it to be replaced.
                 answer.headers_mut().insert(protocol.when(), HeaderValue::from_static("1"));
             }
         }
