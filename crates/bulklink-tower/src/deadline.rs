@@ -23,8 +23,8 @@ use bulklink::runtime::{Instant, Runtime};
 /// [`TimeoutHeader::or`](crate::http::TimeoutHeader::or), and otherwise `Option<Deadline>`. Without
 /// a deadline, the first answers 500.
 ///
-/// A client takes it over by a timeout of its own: with reqwest, as that of the request. A
-/// [`BulkheadLayer`](crate::BulkheadLayer) around the client then waits no longer than that, and
+/// A client's request takes it over by [`attach`](Deadline::attach): with reqwest, as its timeout.
+/// A [`BulkheadLayer`](crate::BulkheadLayer) around the client then waits no longer than that, and
 /// [writes it into a header](crate::BulkheadLayer::forward_deadline).
 ///
 #[cfg_attr(all(feature = "axum", feature = "http"), doc = "```")]
@@ -113,6 +113,32 @@ impl Deadline {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
         let now = time::Instant::now();
         now.checked_add(self.left()).unwrap_or(now + YEAR)
+    }
+
+    /// Gives a client's request this deadline, unless it has an earlier one: a request of reqwest
+    /// as its timeout, one of `http` among its extensions.
+    ///
+    /// ```
+    /// # #[cfg(feature = "reqwest")]
+    /// # {
+    /// use bulklink_tower::{Deadline, Failure};
+    /// use reqwest::{Client, Method, Request};
+    ///
+    /// async fn search(deadline: Deadline) -> Result<String, Failure> {
+    ///     let request = Request::new(Method::GET, "http://search.internal".parse()?);
+    ///     let answer = Client::new().execute(deadline.attach(request)).await?;
+    ///     Ok(answer.text().await?)
+    /// }
+    /// # let _ = search;
+    /// # }
+    /// ```
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub fn attach<Q: crate::http::hold::ShareSlot>(&self, mut request: Q) -> Q {
+        if let Some(earliest) = self.clock.earlier(Some(self.clone()), request.deadline(&self.clock).as_ref()) {
+            request.leave_deadline(earliest);
+        }
+        request
     }
 
     /// Returns the deadline on the clock of its layer.

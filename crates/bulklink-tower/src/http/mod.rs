@@ -4,7 +4,7 @@ mod body;
 #[cfg(feature = "breaker")]
 mod guard;
 mod headers;
-mod hold;
+pub(crate) mod hold;
 mod pause;
 mod remote;
 #[cfg(feature = "reqwest")]

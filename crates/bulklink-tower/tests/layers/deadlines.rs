@@ -310,6 +310,26 @@ mod travelling {
         assert_eq!(seen(&response).header.as_deref(), Some("100"));
     }
 
+    #[cfg(feature = "reqwest")]
+    #[tokio::test(start_paused = true)]
+    async fn a_request_of_a_client_takes_the_deadline_over_unless_its_own_is_earlier() {
+        let limit = BulkheadLayer::new(&one_slot()).deadline_after(|_| Some(100 * MILLISECOND)).hold_body();
+        let service = limit.layer(service_fn(|request: Request<()>| async move {
+            let deadline = request.extensions().get::<Deadline>().expect("the layer has left it");
+            let url: reqwest::Url = "http://localhost".parse().unwrap();
+            for (own, expected) in [(None, 100), (Some(30), 30), (Some(300), 100)] {
+                let mut request = reqwest::Request::new(http::Method::GET, url.clone());
+                *request.timeout_mut() = own.map(|own| own * MILLISECOND);
+                let timeout = *deadline.attach(request).timeout().expect("it is attached");
+                assert_eq!(timeout, expected * MILLISECOND, "{own:?}");
+            }
+            let attached = deadline.attach(Request::new(()));
+            assert_eq!(attached.extensions().get::<Deadline>().map(Deadline::left), Some(100 * MILLISECOND));
+            Ok::<_, Infallible>(Answer::default())
+        }));
+        service.oneshot(Request::new(())).await.unwrap();
+    }
+
     /// The timeout of a request of reqwest is that of the whole call, with its wait.
     #[cfg(feature = "reqwest")]
     #[tokio::test(start_paused = true)]
