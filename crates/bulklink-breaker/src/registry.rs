@@ -405,6 +405,8 @@ impl BreakerRegistry {
 impl<C: Clock + Clone + Send + Sync + 'static> Apply<C> for BreakerRegistry {
     type Sections = BTreeMap<String, BreakerConfig>;
 
+    const TABLE: &'static str = config::TABLE;
+
     fn require(sections: &Self::Sections, earlier: &Self::Sections) -> Result<(), ConfigError> {
         let labels: Vec<_> = earlier.keys().map(String::as_str).collect();
         bulklink::config::require(config::TABLE, sections, &labels)

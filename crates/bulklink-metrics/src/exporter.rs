@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bulklink::config::FileStatus;
 use bulklink::{Figures, Handle, Registry, partitions};
 
 use crate::label;
@@ -229,7 +230,8 @@ impl Exporter {
                     let bulkheads: u64 =
                         registry.handles().iter().map(|bulkhead| walker.bulkhead(bulkhead, visit)).sum();
                     let sets = registry.partition_handles();
-                    bulkheads + sets.iter().map(|partitions| walker.partitions(partitions, visit)).sum::<u64>()
+                    let file = registry.file_status().map_or(0, |file| walker.file(&file, visit));
+                    file + bulkheads + sets.iter().map(|partitions| walker.partitions(partitions, visit)).sum::<u64>()
                 }
                 Source::Bulkhead(bulkhead) => walker.bulkhead(&bulkhead, visit),
                 Source::Partitions(partitions) => walker.partitions(&partitions, visit),
@@ -248,6 +250,16 @@ impl Exporter {
 }
 
 impl Walker {
+    /// Returns 1 if the file of settings is left out, else 0.
+    fn file(&mut self, file: &FileStatus, visit: &mut impl Visit) -> u64 {
+        let label = label::exported(&file.path);
+        let is_new = self.is_new("settings", &label);
+        if is_new {
+            walk::file(file, &label, visit);
+        }
+        u64::from(!is_new)
+    }
+
     /// Returns 1 if the bulkhead is left out, else 0.
     fn bulkhead(&mut self, bulkhead: &Handle, visit: &mut impl Visit) -> u64 {
         let label = label::exported(bulkhead.label());

@@ -43,9 +43,9 @@
 //! # Labels
 //!
 //! Every metric but `bulklink_left_out` has the labels `bulkhead`, which is the label of the
-//! bulkhead, the partitions, the breaker or the share, and `kind`, which is `bulkhead`,
-//! `partitions`, `breaker` or `share`. A label of more than [`MAX_LABEL`] bytes is cut, and ends in
-//! a hash of the whole. Of partitions that [show their
+//! bulkhead, the partitions, the breaker or the share, or the path of the file of settings, and
+//! `kind`, which is `bulkhead`, `partitions`, `breaker`, `share` or `settings`. A label of more
+//! than [`MAX_LABEL`] bytes is cut, and ends in a hash of the whole. Of partitions that [show their
 //! keys](bulklink::partitions::Builder::show_keys), the ten with the most load are exported; of
 //! others, no key.
 //!

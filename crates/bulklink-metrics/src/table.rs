@@ -27,6 +27,8 @@ pub enum Subject {
     Breaker,
     /// Each share of a fleet's limit, with the feature `fleet`.
     Share,
+    /// Each file of settings that is followed for a registry.
+    Settings,
     /// The exporter itself.
     Exporter,
 }
@@ -190,6 +192,12 @@ table! {
         "1 while others have declared other values than this process, else 0.";
     ShareLost: Counter of Share, "share_lost_total" "share.lost" "{lease}",
         "Leases that have ended while units were in use.";
+    SettingsOutdated: Gauge of Settings, "settings_outdated" "settings.outdated" "",
+        "1 while the present text of a followed file of settings is refused, else 0.";
+    SettingsApplied: Counter of Settings, "settings_applied_total" "settings.applied" "{text}",
+        "Texts of the file that were applied, with that of the start.";
+    SettingsRefused: Counter of Settings, "settings_refused_total" "settings.refused" "{text}",
+        "Texts of the file that were refused.";
 }
 
 impl Id {

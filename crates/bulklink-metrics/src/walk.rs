@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink::config::FileStatus;
 use bulklink::partitions::KeyLoad;
 use bulklink::{Figures, Handle, Histogram, Totals, partitions};
 
@@ -31,7 +32,8 @@ pub(crate) trait Visit {
     fn histogram(&mut self, id: Id, up_to: &mut dyn Iterator<Item = (&'static str, u64)>, count: u64, sum: Duration);
 }
 
-/// A bulkhead, a set of partitions, a circuit breaker, or a share of a fleet's limit.
+/// A bulkhead, a set of partitions, a circuit breaker, a share of a fleet's limit, or a file of
+/// settings.
 pub(crate) struct Member<'a> {
     /// The label, cut if it is too long.
     pub(crate) label: &'a str,
@@ -229,6 +231,15 @@ pub(crate) fn partitions(
     pen.put(Id::PartitionsDiscarded, set.totals.discarded);
     pen.histogram(Id::Wait, &figures.waits, sums.totals.cumulative_wait());
     pen.holds(&figures.holds, sums.cumulative_hold, [sums.busy, sums.offered]);
+}
+
+/// Visits the fate of a file of settings.
+pub(crate) fn file(file: &FileStatus, label: &str, visit: &mut impl Visit) {
+    visit.member(&Member { label, kind: "settings", instance: file.instance });
+    let mut pen = Pen(visit);
+    pen.put(Id::SettingsOutdated, file.refusal.is_some());
+    pen.put(Id::SettingsApplied, file.applied);
+    pen.put(Id::SettingsRefused, file.refused);
 }
 
 /// Visits the figures of a circuit breaker.

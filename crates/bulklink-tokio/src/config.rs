@@ -6,4 +6,4 @@ pub use bulklink::config::*;
 #[cfg(feature = "watch")]
 pub use crate::follow::{Follow, follow};
 #[cfg(feature = "watch")]
-pub use crate::watch::{Watch, WatchStatus, watch};
+pub use crate::watch::{Watch, watch};

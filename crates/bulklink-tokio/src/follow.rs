@@ -2,17 +2,30 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bulklink::config::{Apply, ApplyError, ConfigError};
+use bulklink::config::{Apply, ApplyError, ConfigError, FileStatus};
 
 use crate::Tokio;
-use crate::watch::{BoxError, Watch, watch};
+use crate::watch::{BoxError, Refused, Watch, text_of, watch_from};
 
 type Read<T> = Box<dyn FnMut(&str) -> Result<T, BoxError> + Send>;
 type Part<T> = Box<dyn Fn(&Compared<'_, T>, Step) -> Result<String, ApplyError> + Send>;
+type Report = Box<dyn Fn(&FileStatus) + Send>;
 
-/// Begins to follow the settings of a file. `read` makes them of its text, in whichever format.
+/// Reads the settings of a file, to follow them. `read` makes them of its text, in whichever
+/// format.
+///
+/// # Errors
+///
+/// If the file cannot be read, or `read` fails: the program should not start. The
+/// [source](std::error::Error::source) is the error of `read`, and the debug form, which `main`
+/// prints, has the whole chain.
+///
+/// # Blocking
+///
+/// It reads the file on this thread, at once, and needs no runtime: so the settings may say how
+/// many threads the runtime has.
 ///
 /// # Examples
 ///
@@ -29,10 +42,10 @@ type Part<T> = Box<dyn Fn(&Compared<'_, T>, Step) -> Result<String, ApplyError> 
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 /// let limits = Registry::new();
-/// let file = config::follow("app.toml", |text| toml::from_str::<Settings>(text));
-/// let file = file.part(&limits, |settings| settings.limits.clone().at("limits"));
-/// let file = file.fixed("listen", |settings| settings.listen);
-/// let (settings, _watch) = file.start().await?;
+/// let file = config::follow("app.toml", |text| toml::from_str::<Settings>(text))?;
+/// let settings = file.settings();
+/// let file = file.part("limits", &limits, |settings| &settings.limits);
+/// let _watch = file.fixed("listen", |settings| &settings.listen).start().await?;
 ///
 /// let orders: Bulkhead = limits.bulkhead("orders")?;
 /// let listener = tokio::net::TcpListener::bind(settings.listen).await?;
@@ -42,12 +55,17 @@ type Part<T> = Box<dyn Fn(&Compared<'_, T>, Step) -> Result<String, ApplyError> 
 pub fn follow<T, E: Into<BoxError>>(
     path: impl Into<PathBuf>,
     mut read: impl FnMut(&str) -> Result<T, E> + Send + 'static,
-) -> Follow<T> {
-    Follow { path: path.into(), read: Box::new(move |text| read(text).map_err(Into::into)), parts: Vec::new() }
+) -> Result<Follow<T>, BoxError> {
+    let path = path.into();
+    let refused = |source| Refused { path: path.clone(), source };
+    let text = text_of(&path).map_err(|error| refused(error.into()))?;
+    let settings = read(&text).map_err(|error| refused(error.into()))?;
+    let read = Box::new(move |text: &str| read(text).map_err(Into::into));
+    Ok(Follow { path, read, text, settings: Arc::new(settings), parts: Vec::new(), reports: Vec::new() })
 }
 
-/// The settings of a file, and what their parts are applied to: [`follow`] begins it, and
-/// [`start`](Follow::start) ends it.
+/// The settings of a file, and what their parts are applied to: [`follow`] reads them, and
+/// [`start`](Follow::start) applies them.
 ///
 /// All parts of a text are checked before one is applied, so a text that is refused changes
 /// nothing, and has the reasons of all parts. A section that the text of the start has must stay,
@@ -57,7 +75,11 @@ pub fn follow<T, E: Into<BoxError>>(
 pub struct Follow<T> {
     path: PathBuf,
     read: Read<T>,
+    /// The text of the start, and its settings.
+    text: String,
+    settings: Arc<T>,
     parts: Vec<Part<T>>,
+    reports: Vec<Report>,
 }
 
 /// Settings beside those of the start.
@@ -73,47 +95,60 @@ enum Step {
 }
 
 impl<T: Send + Sync + 'static> Follow<T> {
-    /// Applies a part of the settings to a registry.
+    /// Returns the settings that were read: those of the start, which stay as they are.
+    #[must_use]
+    pub fn settings(&self) -> Arc<T> {
+        Arc::clone(&self.settings)
+    }
+
+    /// Applies a part of the settings to a registry. `path` is that of the part in the file, and
+    /// each reason against a value begins with it: `limits.bulkheads.payments.parallelism must be…`
     ///
     /// Parts are applied in this order. A registry of bulkheads should come first: a call that
     /// begins to wait between check and change can have its part refused, and then no part is
     /// applied.
-    pub fn part<A>(mut self, registry: &A, sections: impl Fn(&T) -> A::Sections + Send + 'static) -> Self
+    pub fn part<A>(
+        mut self,
+        path: impl Into<String>,
+        registry: &A,
+        sections: impl Fn(&T) -> &A::Sections + Send + 'static,
+    ) -> Self
     where
         A: Apply<Tokio> + Clone + Send + 'static,
     {
-        let registry = registry.clone();
+        let (path, registry, reported) = (path.into(), registry.clone(), registry.clone());
+        self.reports.push(Box::new(move |status| reported.report(status)));
         self.parts.push(Box::new(move |settings, step| {
             let now = sections(settings.now);
-            match step {
-                Step::Check => {
-                    A::require(&now, &sections(settings.started))?;
-                    registry.check(&now, &Tokio)?;
-                    Ok(String::new())
-                }
-                Step::Apply => registry.apply(&now, &Tokio),
-            }
+            let done = match step {
+                Step::Check => A::require(now, sections(settings.started))
+                    .map_err(ApplyError::from)
+                    .and_then(|()| registry.check(now, &Tokio))
+                    .map(|()| String::new()),
+                Step::Apply => registry.apply(now, &Tokio),
+            };
+            done.map_err(|error| error.within(A::TABLE, &path))
         }));
         self
     }
 
     /// Names a part of the settings that does not change while the program runs: where it differs
     /// from that of the start, the log says so.
-    pub fn fixed<V: PartialEq>(mut self, name: impl Into<String>, value: impl Fn(&T) -> V + Send + 'static) -> Self {
-        let name = name.into();
+    pub fn fixed<V: PartialEq>(mut self, path: impl Into<String>, value: impl Fn(&T) -> &V + Send + 'static) -> Self {
+        let path = path.into();
         self.parts.push(Box::new(move |settings, step| {
             let is_changed = step == Step::Apply && value(settings.now) != value(settings.started);
-            Ok(if is_changed { format!("{name}: changes at the next restart") } else { String::new() })
+            Ok(if is_changed { format!("{path}: changes at the next restart") } else { String::new() })
         }));
         self
     }
 
-    /// Reads the file and applies its parts now, and from then on whenever it has changed, as
-    /// [`watch`](crate::config::watch) does. Returns the settings of the start.
+    /// Applies the parts of the settings that were read, and from then on those of the file
+    /// whenever it has changed, as [`watch`](crate::config::watch) does.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or a part cannot be applied, as `watch`.
+    /// If a part cannot be applied, as `watch`.
     ///
     /// # Cancel safety
     ///
@@ -122,22 +157,15 @@ impl<T: Send + Sync + 'static> Follow<T> {
     /// # Panics
     ///
     /// Outside of a tokio runtime with time and, on unix, I/O.
-    pub async fn start(self) -> Result<(Arc<T>, Watch), BoxError> {
-        let Follow { path, mut read, parts } = self;
-        let first = Arc::new(OnceLock::<Arc<T>>::new());
-        let started = Arc::clone(&first);
-        let watch = watch(path, move |text: &str| {
-            let now = Arc::new(read(text)?);
-            // Nothing is watched before one is applied.
-            let applied = apply(&parts, &now, started.get().unwrap_or(&now))?;
-            let _ = started.set(now);
-            Ok(applied)
-        });
-        let watch = watch.await?;
-        match first.get() {
-            Some(started) => Ok((Arc::clone(started), watch)),
-            None => unreachable!("the settings of the start were applied"),
-        }
+    pub async fn start(self) -> Result<Watch, BoxError> {
+        let Follow { path, mut read, text, settings: started, parts, reports } = self;
+        let mut first = Some(Arc::clone(&started));
+        let apply_text = move |text: &str| {
+            let now = first.take().map_or_else(|| read(text).map(Arc::new), Ok)?;
+            Ok(apply(&parts, &now, &started)?)
+        };
+        let report = move |status: &FileStatus| reports.iter().for_each(|report| report(status));
+        watch_from(path, Some(text), apply_text, report).await
     }
 }
 

@@ -5,15 +5,17 @@ use std::fmt::{self, Display};
 use std::fs;
 use std::future::poll_fn;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+use bulklink::config::FileStatus;
 use bulklink::plumbing::{catch, discard, texts};
 use tokio::task::{AbortHandle, spawn_blocking};
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::signals::Signals;
 
@@ -84,11 +86,27 @@ pub async fn watch<D: Display + 'static>(
     path: impl Into<PathBuf>,
     apply: impl FnMut(&str) -> Result<D, BoxError> + Send + 'static,
 ) -> Result<Watch, BoxError> {
+    watch_from(path.into(), None, apply, |_| ()).await
+}
+
+/// How many files were watched.
+static WATCHES: AtomicU64 = AtomicU64::new(0);
+
+/// As [`watch`], with the text of the start, if that was read before. `report` gets the fate of
+/// each text.
+pub(crate) async fn watch_from<D: Display + 'static>(
+    path: PathBuf,
+    text: Option<String>,
+    apply: impl FnMut(&str) -> Result<D, BoxError> + Send + 'static,
+    report: impl Fn(&FileStatus) + Send + 'static,
+) -> Result<Watch, BoxError> {
     let mut hangups = Signals::to_reload()?;
-    let state = Arc::new(Mutex::new(State { applied: 0, refused: 0, refusal: None, at: Instant::now() }));
-    let (path, state_of_file) = (path.into(), Arc::clone(&state));
-    let file = File { path, apply, state: state_of_file, applied: None, read: None, judged: None };
-    let (mut file, started) = on_thread(file, File::start).await?;
+    let instance = WATCHES.fetch_add(1, Ordering::Relaxed);
+    let mut status = FileStatus::default();
+    (status.path, status.instance) = (path.display().to_string(), instance);
+    let state = Arc::new(Mutex::new(status));
+    let file = File { path, apply, report, state: Arc::clone(&state), applied: None, read: None, judged: None };
+    let (mut file, started) = on_thread(file, |file| file.start(text)).await?;
     started?;
     let task = tokio::spawn(async move {
         loop {
@@ -118,31 +136,15 @@ pub async fn watch<D: Display + 'static>(
 /// A text that is being applied when it is dropped is applied to its end.
 #[must_use = "dropping it ends the watch"]
 pub struct Watch {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<FileStatus>>,
     task: AbortHandle,
-}
-
-/// The fate of the texts of a file that is [watched](Watch).
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct WatchStatus {
-    /// How many texts were applied, with that of the start.
-    pub applied: u64,
-    /// How many were refused.
-    pub refused: u64,
-    /// All reasons why the present text of the file is not the one that is applied; `None` if it
-    /// is.
-    pub refusal: Option<String>,
-    /// The time since a text was last applied or refused.
-    pub since: Duration,
 }
 
 impl Watch {
     /// Returns the fate of the texts until now.
     #[must_use]
-    pub fn status(&self) -> WatchStatus {
-        let State { applied, refused, refusal, at } = lock(&self.state).clone();
-        WatchStatus { applied, refused, refusal, since: at.elapsed() }
+    pub fn status(&self) -> FileStatus {
+        lock(&self.state).clone()
     }
 }
 
@@ -158,15 +160,7 @@ impl fmt::Debug for Watch {
     }
 }
 
-#[derive(Clone)]
-struct State {
-    applied: u64,
-    refused: u64,
-    refusal: Option<String>,
-    at: Instant,
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<FileStatus>) -> MutexGuard<'_, FileStatus> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -174,10 +168,11 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 type Found = Result<String, String>;
 
 /// The file, and the texts that were read and applied. It is moved to a thread for each read.
-struct File<F> {
+struct File<F, G> {
     path: PathBuf,
     apply: F,
-    state: Arc<Mutex<State>>,
+    report: G,
+    state: Arc<Mutex<FileStatus>>,
     /// The text that is applied; `None` once another one has failed, which may have changed
     /// something, or once it is to be applied again.
     applied: Option<String>,
@@ -187,36 +182,28 @@ struct File<F> {
     judged: Option<Found>,
 }
 
-impl<F, D: Display> File<F>
+impl<F, G, D: Display> File<F, G>
 where
     F: FnMut(&str) -> Result<D, BoxError> + Send + 'static,
+    G: Fn(&FileStatus) + Send + 'static,
 {
     /// Applies the file at the start, without a second read.
-    fn start(&mut self) -> Result<(), Refused> {
+    fn start(&mut self, text: Option<String>) -> Result<(), Refused> {
         let refused = |source| Refused { path: self.path.clone(), source };
-        let text = self.read().map_err(|error| refused(error.into()))?;
+        let text = text.map_or_else(|| text_of(&self.path), Ok).map_err(|error| refused(error.into()))?;
         let path = self.path.clone();
         self.try_to_apply("start", &text).map_err(|source| Refused { path, source })?;
         self.judged = Some(Ok(text));
         Ok(())
     }
 
-    fn read(&self) -> io::Result<String> {
-        // Others, such as a pipe, could block for ever.
-        if fs::metadata(&self.path)?.is_file() {
-            fs::read_to_string(&self.path)
-        } else {
-            Err(io::Error::other("it is no file"))
-        }
-    }
-
     /// Reads the file, and applies a text that the read before has found too.
     fn look(&mut self, cause: &'static str) {
-        let found = self.read().map_err(|error| format!("it cannot be read: {error}"));
+        let found = text_of(&self.path).map_err(|error| format!("it cannot be read: {error}"));
         if self.judged.as_ref() != Some(&found) && self.read.as_ref() == Some(&found) {
             let refused = match &found {
                 Ok(text) if self.applied.as_ref() == Some(text) => {
-                    lock(&self.state).refusal = None;
+                    self.set(|state| state.refusal = None);
                     Ok(())
                 }
                 Ok(text) => self.try_to_apply(cause, text).map_err(reasons),
@@ -245,9 +232,7 @@ where
             Err(text.into())
         })?;
         self.applied = Some(text.to_owned());
-        let mut state = lock(&self.state);
-        (state.applied, state.refusal, state.at) = (state.applied + 1, None, Instant::now());
-        drop(state);
+        self.set(|state| (state.applied, state.refusal) = (state.applied + 1, None));
         self.log(cause, &change);
         Ok(())
     }
@@ -257,8 +242,16 @@ where
         tracing::error!(cause, path = %self.path.display(), reasons, "the settings are refused");
         #[cfg(not(feature = "tracing"))]
         let _ = cause;
+        self.set(|state| (state.refused, state.refusal) = (state.refused + 1, Some(reasons)));
+    }
+
+    /// Changes the fate of the texts, and reports it.
+    fn set(&self, change: impl FnOnce(&mut FileStatus)) {
         let mut state = lock(&self.state);
-        (state.refused, state.refusal, state.at) = (state.refused + 1, Some(reasons), Instant::now());
+        change(&mut state);
+        let now = state.clone();
+        drop(state);
+        (self.report)(&now);
     }
 
     #[cfg(feature = "tracing")]
@@ -277,15 +270,21 @@ where
     fn log(&self, _cause: &'static str, _change: &str) {}
 }
 
+/// Returns the text of a file.
+pub(crate) fn text_of(path: &Path) -> io::Result<String> {
+    // Others, such as a pipe, could block for ever.
+    if fs::metadata(path)?.is_file() { fs::read_to_string(path) } else { Err(io::Error::other("it is no file")) }
+}
+
 /// Why a program does not start.
-struct Refused {
-    path: PathBuf,
-    source: BoxError,
+pub(crate) struct Refused {
+    pub(crate) path: PathBuf,
+    pub(crate) source: BoxError,
 }
 
 impl Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the settings of {} cannot be applied", self.path.display())
+        write!(f, "the settings of {} are refused", self.path.display())
     }
 }
 

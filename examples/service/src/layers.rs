@@ -1,10 +1,8 @@
 //! The layers around the routes: limits, and values from a request.
 
-use std::fmt::Write;
-
 use axum::extract::Request;
 use axum::http::StatusCode;
-use bulklink_metrics::Format;
+use bulklink_metrics::Exporter;
 use bulklink_tokio::{Bulkhead, InvalidArgument, Partitions, Tokio};
 use bulklink_tower::BulkheadLayer;
 use bulklink_tower::http::{KeyHeader, Respond, Responses, TimeoutHeader};
@@ -40,19 +38,10 @@ impl Headers {
             .share_slot()
     }
 
-    /// Counts invalid values. Only in OpenMetrics, a counter has another name than its samples.
-    pub(crate) fn metrics(&self, format: Format, text: &mut String) {
-        let name = match format {
-            Format::Prometheus => "invalid_headers_total",
-            Format::OpenMetrics => "invalid_headers",
-        };
-        let (timeouts, tenants) = (self.timeout.invalid(), self.tenant.invalid());
-        let _ = writeln!(
-            text,
-            "# HELP {name} Invalid values of headers.\n\
-             # TYPE {name} counter\n\
-             invalid_headers_total{{header=\"x-timeout-ms\"}} {timeouts}\n\
-             invalid_headers_total{{header=\"x-tenant\"}} {tenants}"
-        );
+    /// Exports how many values are invalid.
+    pub(crate) fn count_invalid(&self, exporter: &Exporter) -> Result<(), InvalidArgument> {
+        let Headers { timeout, tenant } = self.clone();
+        exporter.add_counter("invalid_timeouts_total", "Invalid values of x-timeout-ms.", move || timeout.invalid())?;
+        exporter.add_counter("invalid_tenants_total", "Invalid values of x-tenant.", move || tenant.invalid())
     }
 }

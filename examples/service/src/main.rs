@@ -14,7 +14,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use bulklink_metrics::Exporter;
-use bulklink_tokio::{Drain, Readiness, Registry, config};
+use bulklink_tokio::config::{self, Follow};
+use bulklink_tokio::{Drain, Readiness, Registry};
 use clap::Parser;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -60,10 +61,9 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> Result<(), Error> {
     let Arguments { file, demo, print_prometheus_config } = arguments;
-    let text = std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let settings = Settings::parse(&text)?;
+    let settings = config::follow(&file, Settings::parse)?;
     if print_prometheus_config {
-        print!("{}", demo::prometheus_config(settings.listen));
+        print!("{}", demo::prometheus_config(settings.settings().listen));
         return Ok(());
     }
     let runtime = Runtime::new()?;
@@ -73,18 +73,26 @@ fn run(arguments: Arguments) -> Result<(), Error> {
     ended
 }
 
-async fn serve(file: PathBuf, settings: Settings, demo: bool) -> Result<(), Error> {
+async fn serve(path: PathBuf, file: Follow<Settings>, demo: bool) -> Result<(), Error> {
+    let settings = file.settings();
     let listener = TcpListener::bind(settings.listen).await;
     let listener = listener.map_err(|error| format!("listen {}: {error}", settings.listen))?;
     let address = listener.local_addr()?;
 
     let registry = Registry::new();
-    let _watch = config::watch(&file, admission::apply(registry.clone(), settings.clone())).await?;
+    let _watch = file
+        .part("limits", &registry, |settings| &settings.limits)
+        .fixed("listen", |settings| &settings.listen)
+        .fixed("upstream", |settings| &settings.upstream)
+        .fixed("notice_ms", |settings| &settings.notice_ms)
+        .fixed("drain_limit_ms", |settings| &settings.drain_limit_ms)
+        .fixed("grace_ms", |settings| &settings.grace_ms)
+        .start()
+        .await?;
     let admission = Admission::new(&registry)?;
     let headers = Headers::new()?;
     let exporter = Exporter::new(&registry);
-    let of_headers = headers.clone();
-    exporter.add_text(move |format, text| of_headers.metrics(format, text));
+    headers.count_invalid(&exporter)?;
     // The processor is this instance's own. The upstream of the orders is shared: if that is slow,
     // all instances are full, and taking them out would help nothing.
     let readiness = Readiness::new(Duration::from_millis(settings.grace_ms))?;
@@ -92,12 +100,12 @@ async fn serve(file: PathBuf, settings: Settings, demo: bool) -> Result<(), Erro
 
     let drain = Drain::new(&registry).readiness(&readiness).notice(Duration::from_millis(settings.notice_ms));
     let drain = drain.limit(Duration::from_millis(settings.drain_limit_ms))?;
-    let upstream = if demo { demo::start_upstream().await? } else { settings.upstream };
+    let upstream = if demo { demo::start_upstream().await? } else { settings.upstream.clone() };
     let _demo = demo.then(|| (tokio::spawn(demo::load(address)), demo::hold_back(&admission.export)));
     let app = App { registry, admission, headers, readiness, exporter, client: reqwest::Client::new(), upstream };
     info!(%address, "listening");
     if demo {
-        print!("{}", demo::places(address, &file));
+        print!("{}", demo::places(address, &path));
     }
     let server = |closed| axum::serve(listener, routes::router(app)).with_graceful_shutdown(closed);
     Ok(drain.serve(server).await?.complete()?)

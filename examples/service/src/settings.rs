@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::Error;
 
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
@@ -29,10 +29,9 @@ impl Settings {
             format!("line {line}: {path}{}", error.message())
         };
         let file = toml::Deserializer::parse(text).map_err(|error| refused("", &error))?;
-        let settings: Settings = serde_path_to_error::deserialize(file).map_err(|error| match error.path() {
+        Ok(serde_path_to_error::deserialize(file).map_err(|error| match error.path() {
             path if path.iter().next().is_none() => refused("", error.inner()),
             path => refused(&format!("{path}: "), error.inner()),
-        })?;
-        Ok(Settings { limits: settings.limits.at("limits"), ..settings })
+        })?)
     }
 }

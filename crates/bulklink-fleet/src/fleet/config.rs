@@ -414,6 +414,8 @@ fn unknown(label: &str, registry: &Registry) -> Problem {
 impl<R: Runtime<Sleep: Send>, C> Apply<C> for Fleet<R> {
     type Sections = BTreeMap<String, ShareConfig>;
 
+    const TABLE: &'static str = TABLE;
+
     fn require(sections: &Self::Sections, earlier: &Self::Sections) -> Result<(), ConfigError> {
         let labels: Vec<_> = earlier.keys().map(String::as_str).collect();
         bulklink::config::require(TABLE, sections, &labels)

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink::InvalidArgument;
 use bulklink::plumbing::contain;
 
 pub use self::format::Format;
@@ -49,6 +50,42 @@ impl Exporter {
     /// ```
     pub fn add_text(&self, append: impl Fn(Format, &mut String) + Send + Sync + 'static) {
         lock(&self.shared.own_texts).push(Arc::new(append));
+    }
+
+    /// Adds a counter of the program itself to each text, such as that of a header's invalid
+    /// values. `help` is its meaning. It is not in outputs other than text.
+    ///
+    /// If `read` panics, the text does not have it.
+    ///
+    /// # Errors
+    ///
+    /// If `name` is not that of a counter, with letters, digits and underscores and `_total` at its
+    /// end, or begins with `bulklink_`, as those of the exporter do.
+    ///
+    /// ```
+    /// use bulklink_metrics::{Exporter, Format};
+    ///
+    /// let exporter = Exporter::default();
+    /// exporter.add_counter("reloads_total", "Reloads of the list of prices.", || 7)?;
+    /// assert!(exporter.render(Format::Prometheus).contains("\nreloads_total 7\n"));
+    /// # Ok::<(), bulklink_tokio::InvalidArgument>(())
+    /// ```
+    pub fn add_counter(
+        &self,
+        name: &str,
+        help: &str,
+        read: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Result<(), InvalidArgument> {
+        let family = counter(name)?.to_owned();
+        let (name, help) = (name.to_owned(), help.replace('\\', "\\\\").replace('\n', "\\n"));
+        self.add_text(move |format, text| {
+            let (value, suffix) = (read(), if format == Format::Prometheus { "_total" } else { "" });
+            put(
+                text,
+                format_args!("# HELP {family}{suffix} {help}\n# TYPE {family}{suffix} counter\n{name} {value}\n"),
+            );
+        });
+        Ok(())
     }
 
     /// Returns all metrics as text.
@@ -101,6 +138,20 @@ impl Exporter {
             text.push_str("# EOF\n");
         }
     }
+}
+
+/// Returns the name of a counter without `_total`.
+fn counter(name: &str) -> Result<&str, InvalidArgument> {
+    let is_letter = |character: char| character.is_ascii_alphabetic() || "_:".contains(character);
+    let invalid = |requirement| InvalidArgument::new("name", format_args!("{name:?}"), requirement);
+    if name.starts_with("bulklink_") {
+        return Err(invalid("must not begin with `bulklink_`"));
+    }
+    let family = name.strip_suffix("_total").filter(|family| {
+        family.starts_with(is_letter)
+            && family.chars().all(|character| is_letter(character) || character.is_ascii_digit())
+    });
+    family.ok_or_else(|| invalid("must have letters, digits and underscores, and end in `_total`"))
 }
 
 fn header(metric: &Metric, format: Format, text: &mut String) {

@@ -7,7 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use bulklink::testing::{Executor, FakeClock};
+use bulklink::config::{Apply, FileStatus};
+use bulklink::testing::{Executor, FakeClock, FakeRuntime};
 use bulklink::{Bulkhead, Partitions, Registry};
 use bulklink_breaker::{Breaker, BreakerRegistry, Guards};
 use bulklink_fleet::circuits::Circuits;
@@ -43,6 +44,9 @@ fn serve(exporter: Exporter, only: Option<Format>) -> (SocketAddr, Receiver<Form
 fn registry() -> (Registry, Executor, impl Sized) {
     let mut executor = Executor::new(FakeClock::new());
     let registry = Registry::new();
+    let mut file = FileStatus::default();
+    (file.path, file.applied) = ("app.toml".to_owned(), 1);
+    Apply::<FakeRuntime>::report(&registry, &file);
     let second = Duration::from_secs(1);
     let hard = "a \"b\" \\ {c}, ü";
     let bulkhead = Bulkhead::builder_on(executor.runtime(), hard).parallelism(1).waiting_room(1);

@@ -20,6 +20,7 @@ fn row(metric: &Metric) -> String {
         Subject::Both => "both",
         Subject::Breaker => "breaker",
         Subject::Share => "share",
+        Subject::Settings => "settings",
         Subject::Exporter => "exporter",
         _ => unreachable!("there is no other"),
     };

@@ -11,6 +11,7 @@ mod rejections;
 mod route;
 mod scene;
 mod series;
+mod settings;
 mod shares;
 mod storm;
 mod text;

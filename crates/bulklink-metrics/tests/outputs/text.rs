@@ -1,5 +1,7 @@
 //! The text of Prometheus and OpenMetrics, read by a parser and by Prometheus' own tool.
 
+use bulklink::config::{Apply, FileStatus};
+use bulklink::testing::FakeRuntime;
 use bulklink_breaker::{Breaker, BreakerRegistry, Guards};
 use bulklink_fleet::circuits::Circuits;
 use bulklink_fleet::{Fleet, MemoryStore};
@@ -28,6 +30,9 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
     scene.executor.advance(SECOND / 4);
     assert!(one.output().unwrap().is_ok() && other.output().unwrap().is_ok());
     scene.ceiling.set(0);
+    let mut file = FileStatus::default();
+    (file.path, file.applied) = ("app.toml".to_owned(), 1);
+    Apply::<FakeRuntime>::report(&scene.registry, &file);
     let exporter = Exporter::new(&scene.registry);
     load_a_key(&mut scene, &exporter);
     let store = MemoryStore::new(scene.executor.clock());

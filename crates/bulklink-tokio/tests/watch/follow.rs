@@ -17,7 +17,7 @@ use super::{BoxError, SECOND, folder, replace};
 struct Settings {
     port: u16,
     limits: Config,
-    breakers: BTreeMap<String, BreakerConfig>,
+    circuits: BTreeMap<String, BreakerConfig>,
 }
 
 #[derive(Default)]
@@ -28,10 +28,11 @@ struct Service {
 
 impl Service {
     async fn follow(&self, path: &Path) -> Result<(Arc<Settings>, Watch), BoxError> {
-        let file = config::follow(path, |text| toml::from_str::<Settings>(text));
-        let file = file.part(&self.limits, |settings| settings.limits.clone().at("limits"));
-        let file = file.part(&self.circuits, |settings| settings.breakers.clone());
-        file.fixed("port", |settings| settings.port).start().await
+        let file = config::follow(path, |text| toml::from_str::<Settings>(text))?;
+        let settings = file.settings();
+        let file = file.part("limits", &self.limits, |settings| &settings.limits);
+        let file = file.part("circuits", &self.circuits, |settings| &settings.circuits);
+        Ok((settings, file.fixed("port", |settings| &settings.port).start().await?))
     }
 
     /// Returns the limit of the bulkhead, and the failures in a row of the breaker.
@@ -48,7 +49,7 @@ fn file() -> PathBuf {
 fn text(port: u16, parallelism: u32, failures: u32) -> String {
     format!(
         "port = {port}\n[limits.bulkheads.search]\nparallelism = {parallelism}\n\
-         [breakers.search]\nfailures = {failures}\n"
+         [circuits.search]\nfailures = {failures}\n"
     )
 }
 
@@ -59,7 +60,7 @@ async fn a_text_with_a_part_that_is_refused_changes_no_other_part() {
     let (settings, watch) = service.follow(&path).await.unwrap();
     assert_eq!((settings.port, service.now()), (80, (12, Some(3))));
     let bulkhead = "limits.bulkheads.search.parallelism must be from 1 to 2147483647, got 0";
-    let breaker = "breakers.search.failures must be from 1 to 10000, got 0";
+    let breaker = "circuits.search.failures must be from 1 to 10000, got 0";
     for (parallelism, failures, refusal) in [
         (13, 0, Some(breaker.to_owned())),
         (0, 4, Some(bulkhead.to_owned())),
@@ -69,10 +70,33 @@ async fn a_text_with_a_part_that_is_refused_changes_no_other_part() {
         sleep(3 * SECOND).await;
         let refusal = refusal.map(|reasons| format!("the configuration was not applied: {reasons}"));
         assert_eq!((service.now(), watch.status().refusal), ((12, Some(3)), refusal));
+        assert_eq!(*service.limits.file_status().unwrap(), watch.status(), "for metrics and page");
     }
     replace(&path, &text(80, 13, 4));
     sleep(3 * SECOND).await;
     assert_eq!((service.now(), watch.status().refusal), ((13, Some(4)), None));
+    let status = service.limits.file_status().unwrap();
+    assert_eq!((&*status.path, status.applied, status.refused), (path.to_str().unwrap(), 2, 3));
+}
+
+#[test]
+fn the_settings_are_there_before_a_runtime_and_those_of_the_file_since_then_come_next() {
+    let (path, service) = (file(), Service::default());
+    fs::write(&path, text(80, 12, 3)).unwrap();
+    let file = config::follow(&path, |text| toml::from_str::<Settings>(text)).unwrap();
+    let settings = file.settings();
+    assert_eq!((settings.port, service.now()), (80, (0, None)));
+    replace(&path, &text(81, 13, 3));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let file = file.part("limits", &service.limits, |settings| &settings.limits);
+        let watch = file.start().await.unwrap();
+        assert_eq!((service.now().0, watch.status().applied), (12, 1));
+        sleep(3 * SECOND).await;
+        assert_eq!((service.now().0, watch.status().applied, settings.port), (13, 2, 80));
+    });
+    let error = config::follow(path.with_extension("none"), |text| toml::from_str::<Settings>(text)).unwrap_err();
+    assert!(error.to_string().starts_with("the settings of ") && error.source().is_some(), "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,19 +105,18 @@ async fn a_section_of_the_start_must_stay_and_others_come_and_go() {
     let started = text(80, 12, 3);
     fs::write(&path, &started).unwrap();
     let (_, watch) = service.follow(&path).await.unwrap();
-    for (section, misspelt, wanted) in [
-        ("breakers.search", "breakers.serach", "breakers.search"),
-        ("bulkheads.search", "bulkheads.serach", "limits.bulkheads.search"),
+    for (section, misspelt, wanted, similar) in [
+        ("circuits.search", "circuits.serach", "circuits.search", "breakers.serach"),
+        ("bulkheads.search", "bulkheads.serach", "limits.bulkheads.search", "bulkheads.serach"),
     ] {
         replace(&path, &started.replace(section, misspelt));
         sleep(3 * SECOND).await;
-        let similar = wanted.replace("search", "serach");
         let reason = format!(
             "the configuration was not applied: {wanted} must be there (is it {similar}, which is not required?)"
         );
         assert_eq!((service.now(), watch.status().refusal), ((12, Some(3)), Some(reason)));
     }
-    let more = format!("{started}[limits.bulkheads.b]\nparallelism = 1\n[breakers.b]\nfailures = 1\n");
+    let more = format!("{started}[limits.bulkheads.b]\nparallelism = 1\n[circuits.b]\nfailures = 1\n");
     for (text, members) in [(more, 2), (started, 1)] {
         replace(&path, &text);
         sleep(3 * SECOND).await;
@@ -128,7 +151,7 @@ async fn what_changes_at_a_restart_only_is_logged() {
 async fn a_service_does_not_start_with_a_part_that_is_refused() {
     let (path, service) = (file(), Service::default());
     for (text, reason) in [
-        (text(80, 12, 0), "breakers.search.failures must be from 1 to 10000, got 0"),
+        (text(80, 12, 0), "circuits.search.failures must be from 1 to 10000, got 0"),
         ("port = 80\n".into(), "missing field `limits`"),
     ] {
         fs::write(&path, text).unwrap();

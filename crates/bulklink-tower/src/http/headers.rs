@@ -217,8 +217,8 @@ impl TimeoutHeader {
     /// Returns how many invalid values this reader and its clones have found: one for a request,
     /// however many layers read it.
     #[must_use]
-    pub fn invalid(&self) -> usize {
-        self.invalid.load(Ordering::Relaxed)
+    pub fn invalid(&self) -> u64 {
+        self.invalid.load(Ordering::Relaxed) as u64
     }
 }
 
@@ -312,14 +312,14 @@ impl KeyHeader {
 
     /// Returns how many requests without the header this reader and its clones have read.
     #[must_use]
-    pub fn missing(&self) -> usize {
-        self.counts.missing.load(Ordering::Relaxed)
+    pub fn missing(&self) -> u64 {
+        self.counts.missing.load(Ordering::Relaxed) as u64
     }
 
     /// Returns how many invalid keys this reader and its clones have found.
     #[must_use]
-    pub fn invalid(&self) -> usize {
-        self.counts.invalid.load(Ordering::Relaxed)
+    pub fn invalid(&self) -> u64 {
+        self.counts.invalid.load(Ordering::Relaxed) as u64
     }
 
     /// Returns the key without counting.

@@ -26,6 +26,12 @@ pub(super) fn page(head: &Head<'_>, page: &Rows) -> String {
         "process": head.process,
         "host": head.host,
         "up_seconds": seconds(head.up),
+        "settings": head.file.as_deref().map(|file| json!({
+            "path": name(&file.path),
+            "applied": file.applied,
+            "refused": file.refused,
+            "refusal": file.refusal,
+        })),
         "total": page.total(),
         "left_out": page.left_out(),
         "bulkheads": bulkheads,

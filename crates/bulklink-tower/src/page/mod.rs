@@ -46,7 +46,8 @@ const BATCH: usize = 64;
 ///
 /// # Formats
 ///
-/// Each begins with the time, the process and the time since the router was made.
+/// Each begins with the time, the process and the time since the router was made; then comes the
+/// fate of the file of settings, if the registry [follows](Registry::file_status) one.
 ///
 /// Text by default. JSON with `?format=json`, or if the header `Accept` prefers `application/json`
 /// to text; durations are then in seconds. For browsers, the text as HTML, with `?format=html` or
@@ -252,7 +253,7 @@ impl Page {
             Ok(query) => query,
             Err(detail) => return respond(StatusCode::BAD_REQUEST, PROBLEM, json::problem(&detail)),
         };
-        let (head, worst) = (origin.head(), self.read(earlier, limit).await);
+        let (head, worst) = (origin.head(&self.registry), self.read(earlier, limit).await);
         match format {
             Format::Html => respond(StatusCode::OK, HTML, html::page(&text::page(&head, &worst.into_page()))),
             Format::Text => respond(StatusCode::OK, TEXT, text::page(&head, &worst.into_page())),

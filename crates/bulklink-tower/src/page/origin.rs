@@ -1,8 +1,11 @@
 //! The first line of a page: when it was made, and by which process.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{env, fs, process};
 
+use bulklink::Registry;
+use bulklink::config::FileStatus;
 use tokio::time::Instant;
 
 /// The process that serves the page.
@@ -19,6 +22,8 @@ pub(super) struct Head<'a> {
     pub(super) host: Option<&'a str>,
     /// Since the router was made.
     pub(super) up: Duration,
+    /// The file of settings that the registry follows.
+    pub(super) file: Option<Arc<FileStatus>>,
 }
 
 impl Origin {
@@ -28,9 +33,9 @@ impl Origin {
         Origin { host, since: Instant::now() }
     }
 
-    pub(super) fn head(&self) -> Head<'_> {
+    pub(super) fn head(&self, registry: &Registry) -> Head<'_> {
         let (time, up) = (utc(SystemTime::now()), self.since.elapsed());
-        Head { time, process: process::id(), host: self.host.as_deref(), up }
+        Head { time, process: process::id(), host: self.host.as_deref(), up, file: registry.file_status() }
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use std::time::Duration;
 
 use bulklink::Restriction;
+use bulklink::config::FileStatus;
 use bulklink::partitions::{KeyLoad, WorstKeys};
 use bulklink::plumbing::Rounded;
 
@@ -25,6 +26,9 @@ fn write(head: &Head<'_>, page: &Rows, text: &mut String) -> fmt::Result {
         write!(text, " on {}", Short(host))?;
     }
     writeln!(text, ", page up for {}", Up(head.up.as_secs()))?;
+    if let Some(file) = &head.file {
+        write_file(file, text)?;
+    }
     let (rows, counts) = (&page.rows, page.counts);
     write!(text, "bulkheads: {}", counts.bulkheads)?;
     if counts.breakers > 0 {
@@ -53,6 +57,20 @@ fn write(head: &Head<'_>, page: &Rows, text: &mut String) -> fmt::Result {
         writeln!(text, "\n{left_out} more, none of them worse; ?limit= shows up to 1000")?;
     }
     Ok(())
+}
+
+fn write_file(file: &FileStatus, text: &mut String) -> fmt::Result {
+    /// How many characters of the reasons are shown.
+    const LONGEST: usize = 500;
+    let FileStatus { applied, refused, refusal, .. } = file;
+    write!(text, "settings: {}, {applied} applied, {refused} refused", Short(&file.path))?;
+    if let Some(reasons) = refusal {
+        let shown: String =
+            reasons.chars().map(|each| if each.is_control() { ' ' } else { each }).take(LONGEST).collect();
+        let cut = if reasons.chars().nth(LONGEST).is_some() { "…" } else { "" };
+        write!(text, "\n  warning     the present text is refused, and that of before stays: {shown}{cut}")?;
+    }
+    text.write_char('\n')
 }
 
 fn write_row(row: &Row, text: &mut String) -> fmt::Result {

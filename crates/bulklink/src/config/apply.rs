@@ -14,6 +14,10 @@ pub trait Apply<R> {
     /// All sections for such a registry.
     type Sections;
 
+    /// The beginning of each path in its errors, such as `shares`; empty if its sections are in
+    /// several tables.
+    const TABLE: &'static str;
+
     /// Checks that these sections have each that an earlier configuration has: a program has looked
     /// it up.
     ///
@@ -36,10 +40,33 @@ pub trait Apply<R> {
     ///
     /// If it cannot.
     fn apply(&self, sections: &Self::Sections, runtime: &R) -> Result<String, ApplyError>;
+
+    /// Keeps the fate of the file that the sections come from, for figures of the registry.
+    fn report(&self, _status: &FileStatus) {}
+}
+
+/// The fate of the texts of a file that is followed, such as by `config::follow` of
+/// `bulklink-tokio`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileStatus {
+    /// The path of the file, as the program has named it.
+    pub path: String,
+    /// Which of the files that the process has followed it is.
+    pub instance: u64,
+    /// How many texts were applied, with that of the start.
+    pub applied: u64,
+    /// How many were refused.
+    pub refused: u64,
+    /// All reasons why the present text of the file is not the one that is applied; `None` if it
+    /// is.
+    pub refusal: Option<String>,
 }
 
 impl<R: Clock + Clone + Send + Sync + 'static> Apply<R> for Registry {
     type Sections = Config;
+
+    const TABLE: &'static str = "";
 
     fn require(sections: &Config, earlier: &Config) -> Result<(), ConfigError> {
         let bulkheads: Vec<_> = earlier.bulkheads.keys().map(|label| &**label).collect();
@@ -53,5 +80,9 @@ impl<R: Clock + Clone + Send + Sync + 'static> Apply<R> for Registry {
 
     fn apply(&self, sections: &Config, runtime: &R) -> Result<String, ApplyError> {
         self.apply(sections, runtime).map(|applied| applied.to_string())
+    }
+
+    fn report(&self, status: &FileStatus) {
+        self.set_file_status(status.clone());
     }
 }

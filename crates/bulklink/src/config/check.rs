@@ -31,13 +31,13 @@ impl<'a> Checked<'a> {
         let mut checked = Checked { bulkheads: BTreeMap::new(), partitions: BTreeMap::new(), problems: Vec::new() };
         let mut labels = BTreeMap::new();
         for (label, section) in &config.bulkheads {
-            let place = config.place(BULKHEADS, label);
+            let place = Place::new(BULKHEADS, label);
             let label = checked.label(place, &mut labels);
             let is_valid = checked.is_valid(|found| settings(place, &section.into(), found));
             checked.bulkheads.extend(label.map(|label| (label, Section { place, config: section, is_valid })));
         }
         for (label, section) in &config.partitions {
-            let place = config.place(PARTITIONS, label);
+            let place = Place::new(PARTITIONS, label);
             let label = checked.label(place, &mut labels);
             let is_valid = checked.is_valid(|found| partitions(place, section, found));
             checked.partitions.extend(label.map(|label| (label, Section { place, config: section, is_valid })));

@@ -1,5 +1,6 @@
 //! The errors of a configuration, and why it was not applied.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -26,6 +27,13 @@ pub struct Problem {
 impl Problem {
     pub(crate) fn new(path: String, text: String) -> Self {
         Problem { path, text }
+    }
+
+    /// Replaces `table`, where the path begins with it, by the path of the same sections in a file.
+    fn within(self, table: &str, path: &str) -> Self {
+        let rest = self.path.strip_prefix(table).unwrap_or(&self.path);
+        let dot = if rest.starts_with('.') { "" } else { "." };
+        Problem { path: format!("{path}{dot}{rest}"), text: self.text }
     }
 
     /// Returns the path of the value or the section, as TOML writes it. A key of partitions is part
@@ -66,6 +74,10 @@ impl ConfigError {
     #[must_use]
     pub fn of(problem: Problem) -> Self {
         ConfigError { problems: vec![problem] }
+    }
+
+    fn within(self, table: &str, path: &str) -> Self {
+        ConfigError { problems: self.problems.into_iter().map(|problem| problem.within(table, path)).collect() }
     }
 
     /// Returns the reasons, at least one.
@@ -119,6 +131,20 @@ impl ApplyError {
         match self {
             ApplyError::Refused(reason) | ApplyError::RolledBack { reason, .. } => reason.problems(),
             ApplyError::Closed | ApplyError::Busy => &[],
+        }
+    }
+
+    /// Replaces `table`, where the path of a reason begins with it, by the path of the same
+    /// sections in a file.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn within(self, table: &str, path: &str) -> Self {
+        match self {
+            ApplyError::Refused(reason) => ApplyError::Refused(reason.within(table, path)),
+            ApplyError::RolledBack { reason, not_restored } => {
+                ApplyError::RolledBack { reason: reason.within(table, path), not_restored }
+            }
+            other @ (ApplyError::Closed | ApplyError::Busy) => other,
         }
     }
 }

@@ -83,11 +83,10 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::time::Duration;
 
-use self::place::Place;
 use crate::Reserve;
 
 pub use applied::{Action, Applied, Change};
-pub use apply::Apply;
+pub use apply::{Apply, FileStatus};
 pub(crate) use duration::{exact, reserve_text};
 pub use error::{ApplyError, ConfigError, Problem};
 pub use require::require;
@@ -116,9 +115,6 @@ pub struct Config {
         serde(deserialize_with = "forms::sections", skip_serializing_if = "BTreeMap::is_empty")
     )]
     pub partitions: BTreeMap<String, PartitionsConfig>,
-    /// The path in a larger configuration; empty if this is the whole.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    root: String,
 }
 
 /// The section of a bulkhead. A field that is `None` has the default of the
@@ -319,21 +315,6 @@ impl Config {
         ConfigError::unless_none(check::Checked::of(self).problems)
     }
 
-    /// Sets the path of this configuration in a larger one, such as `limits` for a field of that
-    /// name: the path of each problem then begins with it. It changes nothing else, and is neither
-    /// read nor written by serde.
-    ///
-    /// ```
-    /// # use bulklink::config::Config;
-    /// let limits = Config::default().at("limits");
-    /// let error = limits.require(&["payments"], &[]).unwrap_err();
-    /// assert_eq!(error.to_string(), "limits.bulkheads.payments must be there");
-    /// ```
-    #[must_use]
-    pub fn at(self, path: impl Into<String>) -> Self {
-        Config { root: path.into(), ..self }
-    }
-
     /// Checks that there are sections with these labels, which the program needs, and all values,
     /// as [`check`](Config::check) does. To apply a configuration without such a section would
     /// close its bulkhead or partitions.
@@ -365,10 +346,6 @@ impl Config {
         let mut problems = self.missing(bulkheads, partitions);
         problems.extend(Checked::of(self).problems);
         ConfigError::unless_none(problems)
-    }
-
-    fn place<'a>(&'a self, table: &'static str, label: &'a str) -> Place<'a> {
-        Place { root: &self.root, ..Place::new(table, label) }
     }
 }
 

@@ -11,8 +11,6 @@ use crate::label::{self, quoted};
 /// The section of a bulkhead, of partitions, or of one of their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// The path of the configuration in a larger one; empty if it is the whole.
-    pub(crate) root: &'a str,
     pub(crate) table: &'a str,
     pub(crate) label: &'a str,
     pub(crate) key: Option<&'a str>,
@@ -26,7 +24,7 @@ impl<'a> Place<'a> {
     /// Names a section by its table and its label.
     #[must_use]
     pub fn new(table: &'a str, label: &'a str) -> Self {
-        Place { root: "", table, label, key: None }
+        Place { table, label, key: None }
     }
 
     pub(crate) fn key(self, key: &'a str) -> Self {
@@ -57,8 +55,7 @@ impl<'a> Place<'a> {
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dot = if self.root.is_empty() { "" } else { "." };
-        write!(f, "{}{dot}{}.{}", self.root, self.table, segment(self.label))?;
+        write!(f, "{}.{}", self.table, segment(self.label))?;
         self.key.map_or(Ok(()), |key| write!(f, ".keys.{}", segment(key)))
     }
 }

@@ -39,11 +39,11 @@ pub fn require<T>(path: &str, sections: &BTreeMap<String, T>, labels: &[&str]) -
 impl Config {
     /// Returns a problem for each of these sections that is not there.
     pub(super) fn missing<'a>(&'a self, bulkheads: &[&'a str], partitions: &[&'a str]) -> Vec<Problem> {
-        let bulkheads = bulkheads.iter().map(|label| self.place(BULKHEADS, label.trim()));
-        let partitions = partitions.iter().map(|label| self.place(PARTITIONS, label.trim()));
+        let bulkheads = bulkheads.iter().map(|label| Place::new(BULKHEADS, label.trim()));
+        let partitions = partitions.iter().map(|label| Place::new(PARTITIONS, label.trim()));
         let required: Vec<_> = bulkheads.chain(partitions).collect();
-        let bulkheads = self.bulkheads.keys().map(|label| self.place(BULKHEADS, label));
-        let partitions = self.partitions.keys().map(|label| self.place(PARTITIONS, label));
+        let bulkheads = self.bulkheads.keys().map(|label| Place::new(BULKHEADS, label));
+        let partitions = self.partitions.keys().map(|label| Place::new(PARTITIONS, label));
         missing(&required, &bulkheads.chain(partitions).collect::<Vec<_>>())
     }
 }

@@ -19,6 +19,7 @@ use bulklink_core::{InvalidArgument, Resized};
 
 use self::members::{Kind, Member, Members};
 use self::turn::Turn;
+use crate::config::FileStatus;
 use crate::gate::latch::{Latch, NoTime};
 use crate::gate::lock::Lock;
 use crate::label::quoted;
@@ -78,6 +79,7 @@ pub struct Registry {
     closed: Latch,
     /// One configuration is applied at a time.
     turn: Arc<Turn>,
+    file: Arc<Lock<Option<Arc<FileStatus>>>>,
 }
 
 /// No panic can interrupt a change half-way: foreign code never runs inside one.
@@ -89,7 +91,21 @@ impl Registry {
     #[must_use]
     pub fn new() -> Self {
         let closed = Latch::new("registry".into(), Arc::new(NoTime));
-        Registry { members: Arc::new(Lock::new(Members::default())), closed, turn: Arc::default() }
+        let file = Arc::new(Lock::new(None));
+        Registry { members: Arc::new(Lock::new(Members::default())), closed, turn: Arc::default(), file }
+    }
+
+    /// Returns the fate of the file of settings, if the registry is a
+    /// [part](crate::config::Apply) of one that is followed: of the last one, if of several.
+    #[must_use]
+    pub fn file_status(&self) -> Option<Arc<FileStatus>> {
+        self.file.with(|file| file.clone())
+    }
+
+    pub(crate) fn set_file_status(&self, status: FileStatus) {
+        let status = Some(Arc::new(status));
+        // The former is dropped outside of the lock.
+        drop(self.file.with(|file| mem::replace(file, status)));
     }
 
     /// Builds a bulkhead and registers it.

@@ -65,7 +65,7 @@ async fn the_demonstration_has_all_that_the_dashboard_and_the_alerts_ask_for() {
     }
     let rules = &prometheus.get("/api/v1/rules")["data"]["groups"][0]["rules"];
     let health: Vec<_> = rules.as_array().unwrap().iter().map(|rule| rule["health"].as_str()).collect();
-    assert_eq!(health, [Some("ok"); 15], "{rules}");
+    assert_eq!(health, [Some("ok"); 16], "{rules}");
 
     service.signal("-INT");
     service.logged("drained").await;

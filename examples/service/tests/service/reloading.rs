@@ -19,9 +19,9 @@ async fn a_file_that_has_changed_changes_limits_while_calls_run() {
     rejected(service.get("/orders/1", &[("x-tenant", "bob")]).await, "orders", "saturated", 503).await;
 
     service.write(&Settings { orders: slots(3), tenants: slots(2), grace_ms: 1, ..before });
-    service.logged("what is not a limit changes at the next restart").await;
     service.logged(&changed(FILE, "orders: parallelism 1 -> 3")).await;
     service.logged(&changed(FILE, "tenants: parallelism 1 -> 2")).await;
+    service.logged(&changed(FILE, "grace_ms: changes at the next restart")).await;
     let second = service.spawn("/orders/held", &[("x-tenant", "ann")]);
     service.shows("in_flight", "orders", 2).await;
     assert_eq!(service.get("/orders/1", &[("x-tenant", "bob")]).await.status(), 200);
@@ -74,7 +74,7 @@ async fn a_file_that_is_refused_changes_nothing_and_each_reason_is_logged() {
         gone,
         &[
             &needed("bulkheads.export"),
-            "(is it limits.bulkheads.exports, which is not required?)",
+            "(is it bulkheads.exports, which is not required?)",
             &needed("partitions.tenants"),
         ],
     )
@@ -92,5 +92,5 @@ async fn a_file_that_is_refused_changes_nothing_and_each_reason_is_logged() {
 async fn a_service_does_not_start_with_a_section_that_is_missing() {
     let text = toml(&roomy(), "http://127.0.0.1:1").replace("bulkheads.digest", "bulkheads.digests");
     let said = Service::refused(&text).await;
-    assert!(said.contains("limits.bulkheads.digest must be there"), "{said}");
+    assert!(said.contains("label must be that of a bulkhead in the registry, got \"digest\""), "{said}");
 }

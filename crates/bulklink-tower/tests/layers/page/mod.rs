@@ -45,6 +45,34 @@ async fn json(app: &Router, query: &str) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
+#[tokio::test]
+async fn the_fate_of_the_file_of_settings_comes_first_and_its_text_stays_text() {
+    use bulklink_tokio::config::{Apply, FileStatus};
+
+    let registry = Registry::new();
+    let app: Router = page::router(&registry);
+    assert_eq!(
+        (text(&app, "").await, &json(&app, "").await["settings"]),
+        ("bulkheads: 0, worst first\n".into(), &Value::Null)
+    );
+    let mut status = FileStatus::default();
+    (status.path, status.applied, status.refused) = ("app.toml".to_owned(), 2, 1);
+    status.refusal = Some(format!("line 1:\n<b>no</b>\u{7}{}", "x".repeat(500)));
+    Apply::<bulklink_tokio::Tokio>::report(&registry, &status);
+    let first = "settings: app.toml, 2 applied, 1 refused\n  warning     the present text is refused, and that of before \
+                 stays: line 1: <b>no</b> x";
+    let page = text(&app, "").await;
+    assert!(page.starts_with(first) && page.contains("xx…\nbulkheads: 0"), "{page}");
+    let (_, _, html) = ask(&app, Request::get("/debug/bulkheads?format=html")).await;
+    assert!(html.contains("line 1: &lt;b&gt;no&lt;/b&gt; x"), "{html}");
+    let settings = &json(&app, "").await["settings"];
+    assert_eq!((&settings["path"], &settings["applied"]), (&json!("app.toml"), &json!(2)));
+    assert_eq!(settings["refusal"].as_str(), status.refusal.as_deref());
+    status.refusal = None;
+    Apply::<bulklink_tokio::Tokio>::report(&registry, &status);
+    assert!(text(&app, "").await.starts_with("settings: app.toml, 2 applied, 1 refused\nbulkheads: 0"));
+}
+
 /// Lets a bulkhead without a waiting room reject so many calls.
 fn reject(bulkhead: &Bulkhead, calls: usize) {
     let _running = run(bulkhead, bulkhead.limits().capacity);

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bulklink::Registry;
 use bulklink::config::{Config, require};
-use bulklink::testing::FakeClock;
 
 #[test]
 fn sections_that_the_program_needs_are_required_by_label() {
@@ -50,35 +48,6 @@ fn beside_a_missing_section_stands_the_one_that_may_be_a_misspelling_of_it() {
     );
     // A section that is required itself is no misspelling.
     assert_eq!(problems(&config, &["digests", "digest"], &[]), ["bulkheads.digests must be there"]);
-}
-
-#[test]
-fn each_path_begins_with_that_of_the_configuration() {
-    let mut config = Config::default().at("service.limits");
-    config.bulkheads.entry("payments".into()).or_default().parallelism = Some(0);
-    let tenants = config.partitions.entry("tenants".into()).or_default();
-    (tenants.parallelism, tenants.max_partitions) = (Some(1), Some(1));
-    tenants.keys.entry("ann".into()).or_default().capacity = Some(0);
-    let range = "must be from 1 to 2147483647, got 0";
-    let found = problems(&config, &["reports"], &[]);
-    assert_eq!(
-        found,
-        [
-            "service.limits.bulkheads.reports must be there",
-            &format!("service.limits.bulkheads.payments.parallelism {range}"),
-            &format!("service.limits.partitions.tenants.keys.ann.capacity {range}"),
-        ]
-    );
-    let registry = Registry::new();
-    let refused = registry.apply(&config, &FakeClock::new()).unwrap_err();
-    assert_eq!(refused.problems().len(), 2);
-    assert!(refused.problems().iter().all(|problem| problem.path().starts_with("service.limits.")), "{refused:?}");
-    config.bulkheads.entry("payments".into()).or_default().parallelism = Some(1);
-    config.partitions.clear();
-    registry.apply(&config, &FakeClock::new()).expect("valid");
-    config.bulkheads.entry("payments".into()).or_default().measure_holds = Some(true);
-    let refused = registry.apply(&config, &FakeClock::new()).unwrap_err();
-    assert_eq!(refused.problems()[0].path(), "service.limits.bulkheads.payments.measure_holds");
 }
 
 fn problems(config: &Config, bulkheads: &[&str], partitions: &[&str]) -> Vec<String> {
