@@ -3,24 +3,21 @@
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
-#[cfg(feature = "tracing")]
-use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-#[cfg(feature = "tracing")]
-use bulklink::plumbing::{
-    log::{Account, is_on, limited},
-    texts,
-};
 use bulklink::runtime::SpawnError;
+#[cfg(all(feature = "breaker", feature = "tracing"))]
+use bulklink_breaker::TimedOut;
 use serde_json::json;
-#[cfg(feature = "tracing")]
-use tracing::Level;
 
 use crate::BoxError;
+#[cfg(all(feature = "breaker", feature = "tracing"))]
+use crate::guard::is_refusal;
 use crate::http::{Responses, UpstreamTimedOut};
+#[cfg(feature = "tracing")]
+use crate::log;
 use crate::rejection::{find, is_timeout};
 
 /// The error of a handler of axum, which `?` makes of any other: each that this workspace makes is
@@ -36,9 +33,10 @@ use crate::rejection::{find, is_timeout};
 ///
 /// The body is a problem (RFC 9457), without the text of the error, which is the service's own
 /// affair: it is among the extensions of the response as a `Failure`, for a layer outside. With the
-/// feature `tracing`, an error that is not in the table of rejections is logged as the event
-/// `request.failed` (`WARN`), with the status and the texts of the error and its causes: at most
-/// ten in any second, and the next one has the number of those that were left out.
+/// feature `tracing`, an error that is not in the table of rejections, and the end of an operation
+/// by the run limit of a guard, is logged as the event `request.failed` (`WARN`), with the status
+/// and the texts of the error and its causes: at most ten in any second, and the next one has the
+/// number of those that were left out.
 ///
 /// A timeout of reqwest that ends a request at its own deadline is answered by the layer that
 /// [cancels](crate::BulkheadLayer::cancel_at_deadline) it, as if that had been faster.
@@ -87,12 +85,14 @@ impl<E: Into<BoxError>> From<E> for Failure {
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let error: &(dyn Error + 'static) = &*self.error;
-        let mut response = self.responses.of(error).unwrap_or_else(|| {
-            let response = other(error);
-            #[cfg(feature = "tracing")]
-            log(response.status(), error);
-            response
-        });
+        let rejected = self.responses.of(error);
+        #[cfg(feature = "tracing")]
+        let is_logged = rejected.is_none() || is_of_run_limit(error);
+        let mut response = rejected.unwrap_or_else(|| other(error));
+        #[cfg(feature = "tracing")]
+        if is_logged {
+            log::failed(response.status(), error);
+        }
         response.extensions_mut().insert(self);
         response
     }
@@ -113,31 +113,16 @@ fn other(error: &(dyn Error + 'static)) -> Response {
     response
 }
 
-/// Logs an error that is no rejection.
-#[cfg(feature = "tracing")]
-fn log(status: StatusCode, error: &(dyn Error + 'static)) {
-    /// How much of the texts is logged, in bytes.
-    const LONGEST: usize = 1_000;
-    static FAILURES: LazyLock<Account> = LazyLock::new(Account::new);
-    if !is_on() {
-        return;
-    }
-    limited(&FAILURES, |left_out| {
-        let mut texts = texts(error);
-        if let Some(end) = (0..=LONGEST).rev().find(|&end| texts.len() > LONGEST && texts.is_char_boundary(end)) {
-            texts.truncate(end);
-            texts.push('…');
-        }
-        tracing::event!(
-            name: "request.failed",
-            target: "bulklink",
-            Level::WARN,
-            status = status.as_u16(),
-            error = &*texts,
-            left_out = left_out(),
-            "request failed",
-        );
-    });
+/// Returns whether an error that is in the table of rejections is that of a run limit: the
+/// operation has begun, and was too slow.
+#[cfg(all(feature = "breaker", feature = "tracing"))]
+fn is_of_run_limit(error: &(dyn Error + 'static)) -> bool {
+    find::<TimedOut>(error).is_some() && !is_refusal(error)
+}
+
+#[cfg(all(not(feature = "breaker"), feature = "tracing"))]
+fn is_of_run_limit(_: &(dyn Error + 'static)) -> bool {
+    false
 }
 
 fn status(error: &(dyn Error + 'static)) -> StatusCode {

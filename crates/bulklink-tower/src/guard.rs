@@ -1,6 +1,7 @@
 //! The layer of a guard, or of a breaker alone.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::hash::BuildHasher;
@@ -274,8 +275,9 @@ impl Ongoing {
     }
 }
 
-pub(crate) fn is_refusal(error: &BoxError) -> bool {
-    find::<Rejection>(&**error).is_some() || find::<OpenCircuit>(&**error).is_some()
+/// Returns whether the error says that an operation has not begun.
+pub(crate) fn is_refusal(error: &(dyn Error + 'static)) -> bool {
+    find::<Rejection>(error).is_some() || find::<OpenCircuit>(error).is_some()
 }
 
 impl<Q, A, E: Into<BoxError>> Guarding<Q, A, E> for Errors {
@@ -295,7 +297,7 @@ impl<Q, A, E: Into<BoxError>> Guarding<Q, A, E> for Errors {
     }
 
     fn is_refusal(result: Result<&A, &BoxError>) -> bool {
-        result.is_err_and(is_refusal)
+        result.is_err_and(|error| is_refusal(&**error))
     }
 }
 

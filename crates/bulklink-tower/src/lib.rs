@@ -155,6 +155,8 @@ mod guard;
 #[cfg(feature = "http")]
 pub mod http;
 mod layer;
+#[cfg(all(feature = "tracing", any(feature = "axum", all(feature = "breaker", feature = "http"))))]
+mod log;
 mod outcome;
 #[cfg(feature = "axum")]
 pub mod page;

@@ -7,11 +7,15 @@ use std::time::Duration;
 use bulklink_breaker::GuardError;
 use bulklink_breaker::plumbing::Policy;
 use http::Response;
+#[cfg(feature = "tracing")]
+use http::StatusCode;
 
 use super::hold::{Held, HoldSlot, ShareSlot};
 use super::templates::{Protocol, REJECTED, after, is_of_this_process};
 use super::{Body, HoldBody, Respond, Responses, TimeoutHeader};
 use crate::guard::{Guarding, Ongoing, is_refusal};
+#[cfg(feature = "tracing")]
+use crate::log;
 use crate::outcome::Outcome;
 use crate::{BoxError, GuardLayer};
 
@@ -39,7 +43,7 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Guarding<Q, A, E> for HoldBod
     }
 
     fn is_refusal(result: Result<&A, &BoxError>) -> bool {
-        result.is_err_and(is_refusal)
+        result.is_err_and(|error| is_refusal(&**error))
     }
 }
 
@@ -52,7 +56,11 @@ impl<T, B: http_body::Body, E: 'static> Guarding<http::Request<T>, Response<B>, 
     ) -> Result<Response<Body<B>>, E> {
         Ok(match error {
             GuardError::Open(open) => self.answer(protocol, &self.templates.open, after(&open), open),
-            GuardError::TimedOut(timed_out) => self.answer(protocol, &self.templates.timed_out, None, timed_out),
+            GuardError::TimedOut(timed_out) => {
+                #[cfg(feature = "tracing")]
+                log::failed(StatusCode::GATEWAY_TIMEOUT, &timed_out);
+                self.answer(protocol, &self.templates.timed_out, None, timed_out)
+            }
             GuardError::Rejected(rejection) => self.reject(protocol, rejection, estimated_wait),
             GuardError::Operation(never) => match never {},
             other => unreachable!("no closure is spawned: {other}"),
@@ -66,7 +74,7 @@ impl<T, B: http_body::Body, E: 'static> Guarding<http::Request<T>, Response<B>, 
     fn is_refusal(result: Result<&Response<B>, &E>) -> bool {
         match result {
             Ok(response) => response.headers().get(REJECTED).is_some_and(is_of_this_process),
-            Err(error) => (error as &dyn Any).downcast_ref().is_some_and(is_refusal),
+            Err(error) => (error as &dyn Any).downcast_ref::<BoxError>().is_some_and(|error| is_refusal(&**error)),
         }
     }
 }
@@ -74,6 +82,9 @@ impl<T, B: http_body::Body, E: 'static> Guarding<http::Request<T>, Response<B>, 
 impl<G: Policy> GuardLayer<G> {
     /// Answers requests that are not let through, or run too long, with the default [`Responses`],
     /// and holds each slot and each call until the response's body has ended: for servers.
+    ///
+    /// With the feature `tracing`, a request that runs too long is logged as the event
+    /// `request.failed`, with the label of the guard and its run limit.
     #[must_use]
     pub fn respond(self) -> GuardLayer<G, Respond> {
         self.respond_with(&Responses::new())
