@@ -5,6 +5,7 @@ mod breaker;
 mod classifiers;
 mod guard;
 mod guards;
+mod log;
 
 use std::time::Duration;
 

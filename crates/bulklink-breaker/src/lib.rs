@@ -31,7 +31,8 @@
 //!   for each key, such as an upstream host.
 //! - [`Settings`] say when the circuit opens and closes; a [classifier](Classify), what counts as a
 //!   failure: `ByHttpStatus` (features `http` and `reqwest`) is one for responses of HTTP.
-//! - [`status`](Guard::status) has the state and the counters.
+//! - [`status`](Guard::status) has the state and the counters. With the feature `tracing`, each
+//!   transition of a circuit is an event `breaker.transition`.
 //! - `bulklink-tower` has layers for services, and `bulklink-fleet` shares circuits between
 //!   processes.
 //!

@@ -11,7 +11,7 @@ use crate::{Bulkhead, HandlerId, OwnedSlot, OwnedSlotFuture, Rejection, Request,
 /// Events of which only so many are logged in a second.
 #[cfg(feature = "tracing")]
 pub mod log {
-    pub use crate::observe::trace::{Account, is_on, limited};
+    pub use crate::observe::trace::{Account, is_on, limited, shortened};
 }
 
 /// Returns the id of a handler of something else than a bulkhead.

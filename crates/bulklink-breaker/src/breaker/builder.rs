@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bulklink::InvalidArgument;
 use bulklink::runtime::Clock;
 
-use super::{Breaker, Config, Core};
+use super::{Breaker, Config, Core, Log};
 use crate::circuit::Circuit;
 use crate::{ErrorsFail, Settings};
 
@@ -22,7 +22,7 @@ impl Breaker {
     /// Begins to build a breaker on a clock, such as that of a runtime.
     pub fn builder_on(clock: impl Clock + Send + Sync + 'static, label: &str) -> BreakerBuilder {
         let now = Box::new(move || clock.now());
-        let config = Config { label: label.into(), count_cancelled: false, now };
+        let config = Config { label: label.into(), count_cancelled: false, log: Log::default(), now };
         BreakerBuilder { settings: Settings::default(), config, classify: ErrorsFail }
     }
 }
@@ -65,6 +65,12 @@ impl<K> BreakerBuilder<K> {
     /// ```
     pub fn classify<C>(self, classify: C) -> BreakerBuilder<C> {
         BreakerBuilder { settings: self.settings, config: self.config, classify }
+    }
+
+    /// The limit on the log is that of others, too.
+    pub(crate) fn log(mut self, log: &Log) -> Self {
+        self.config.log = log.clone();
+        self
     }
 
     pub(crate) fn label(&self) -> &str {

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use super::counters::{Striped, Successes, TAG, Used};
 use super::event::{Handlers, Transition};
+use super::log::{Cause, Origin};
 use super::run_limit::LiveLimit;
 use super::waiters::Waiters;
 use super::{BreakerTotals, Config, OpenCircuit};
@@ -197,7 +198,7 @@ impl Core {
     fn admit_slowly(&self, word: u64) -> Result<Pass, OpenCircuit> {
         let now = self.now();
         self.refuse_open(word, now)?;
-        let admitted = self.change(now, false, |locked| {
+        let admitted = self.change(now, Origin::Calls, |locked| {
             if self.access(&locked.circuit, now) != Access::Local {
                 return Err(FULL);
             }
@@ -285,7 +286,7 @@ impl Core {
             // That it took too long is known, though not how it would have ended.
             Ending::Cancelled => slow.then_some(Mark { failed: false, slow }),
         };
-        let has_work = self.change(now, false, |locked| {
+        let has_work = self.change(now, Origin::Calls, |locked| {
             let settled = match &self.peer {
                 Some(peer) => peer.settle(&mut locked.circuit, now, pass, mark),
                 None => Settled { counted: locked.circuit.settle(now, pass, mark), has_work: false },
@@ -311,16 +312,17 @@ impl Core {
     /// circuit is opened by hand now, and was not before.
     pub(crate) fn adopt<T>(&self, adopt: impl FnOnce(&mut Circuit, Instant) -> T) -> T {
         let now = self.now();
-        self.change_if_forced(now, |locked| {
+        self.change_by(now, |locked| {
             let was_forced = locked.circuit.view(now).is_forced;
             let value = adopt(&mut locked.circuit, now);
-            (value, locked.circuit.view(now).is_forced && !was_forced)
+            let is_by_hand = locked.circuit.view(now).is_forced && !was_forced;
+            (value, if is_by_hand { Origin::Hand } else { Origin::Store })
         })
     }
 
     /// Opens or closes the circuit by hand.
     pub(crate) fn force(&self, is_open: bool) {
-        self.change(self.now(), true, |locked| {
+        self.change(self.now(), Origin::Hand, |locked| {
             if is_open {
                 locked.circuit.force_open();
             } else {
@@ -339,20 +341,20 @@ impl Core {
         }
     }
 
-    pub(super) fn change<T>(&self, now: Instant, is_forced: bool, change: impl FnOnce(&mut Locked) -> T) -> T {
-        self.change_if_forced(now, |locked| (change(locked), is_forced))
+    pub(super) fn change<T>(&self, now: Instant, origin: Origin, change: impl FnOnce(&mut Locked) -> T) -> T {
+        self.change_by(now, |locked| (change(locked), origin))
     }
 
     /// Changes the circuit, publishes its state, and makes a transition known. The change returns
-    /// whether it is by hand.
-    fn change_if_forced<T>(&self, now: Instant, change: impl FnOnce(&mut Locked) -> (T, bool)) -> T {
+    /// its origin.
+    fn change_by<T>(&self, now: Instant, change: impl FnOnce(&mut Locked) -> (T, Origin)) -> T {
         let mut locked = self.lock_told(now);
         locked.changed_at = now;
         locked.used.add_own();
         let generation = locked.circuit.generation();
         let from = self.state();
         let before = locked.circuit.view(now).counts;
-        let (value, is_forced) = change(&mut locked);
+        let (value, origin) = change(&mut locked);
         if generation == locked.circuit.generation() {
             self.publish(&locked);
             return value;
@@ -361,6 +363,7 @@ impl Core {
         if to == State::Open {
             locked.totals.opened += 1;
         }
+        let is_forced = origin == Origin::Hand;
         let counts = if from == State::Closed && !is_forced { locked.circuit.tripped() } else { before };
         let label = Arc::clone(&self.config.label);
         let generation = locked.circuit.generation();
@@ -368,11 +371,13 @@ impl Core {
         if from != to || is_forced {
             locked.in_state_since = now;
             locked.unhealthy_since = locked.unhealthy_since.or(Some(now)).filter(|_| to != State::Closed);
-            self.handlers.append(Transition { label, from, to, generation, is_forced, counts });
+            let transition = Transition { label, from, to, generation, is_forced, counts };
+            let cause = Cause::of(origin, &transition, locked.circuit.settings());
+            self.handlers.append(transition, cause);
         }
         drop(locked);
         self.waiters.wake();
-        self.handlers.deliver();
+        self.handlers.deliver(&self.config.log);
         value
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bulklink::HandlerId;
 use bulklink::plumbing::{contain, discard, new_handler_id};
 
+use super::log::{Cause, Log};
 use crate::sync::{self, Mutex, MutexGuard};
 use crate::{Counts, State};
 
@@ -39,9 +40,16 @@ pub(crate) struct Handlers {
 #[derive(Default)]
 struct Told {
     handlers: Vec<(HandlerId, Handler)>,
-    queue: VecDeque<Transition>,
+    queue: VecDeque<Queued>,
     /// Whether a thread calls handlers. The others leave their transitions to it.
     is_delivering: bool,
+}
+
+struct Queued {
+    transition: Transition,
+    cause: Cause,
+    /// Whether there was a handler. If not, only the log has the transition.
+    has_handlers: bool,
 }
 
 impl Handlers {
@@ -62,23 +70,25 @@ impl Handlers {
     }
 
     /// Appends a transition, under the lock of the circuit, so that they are in order.
-    pub(super) fn append(&self, transition: Transition) {
+    pub(super) fn append(&self, transition: Transition, cause: Cause) {
         let mut told = self.lock();
-        if !told.handlers.is_empty() {
-            told.queue.push_back(transition);
+        let has_handlers = !told.handlers.is_empty();
+        if has_handlers || cause.is_wanted() {
+            told.queue.push_back(Queued { transition, cause, has_handlers });
         }
     }
 
-    /// Calls the handlers, under no lock: they may call the breaker.
-    pub(super) fn deliver(&self) {
+    /// Writes the log and calls the handlers, under no lock: they may call the breaker.
+    pub(super) fn deliver(&self, log: &Log) {
         let mut told = self.lock();
         if told.is_delivering {
             return;
         }
-        while let Some(transition) = told.queue.pop_front() {
+        while let Some(Queued { transition, cause, has_handlers }) = told.queue.pop_front() {
             told.is_delivering = true;
-            let handlers = told.handlers.clone();
+            let handlers = if has_handlers { told.handlers.clone() } else { Vec::new() };
             drop(told);
+            log.write(&transition, cause);
             for (_, handler) in handlers {
                 contain(|| handler(&transition));
                 // It may have been removed meanwhile, and its drop is foreign, too.

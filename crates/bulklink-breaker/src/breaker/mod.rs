@@ -8,6 +8,7 @@ mod counters;
 mod error;
 mod event;
 mod execute;
+mod log;
 mod look;
 mod reconfigure;
 mod run_limit;
@@ -33,6 +34,7 @@ pub use self::error::{BreakerError, OpenCircuit};
 pub use self::event::Transition;
 use self::execute::Execute;
 pub(crate) use self::execute::Operation;
+pub(crate) use self::log::Log;
 pub(crate) use self::run_limit::{LiveLimit, RunLimit};
 pub use self::status::{BreakerStatus, KeysStatus};
 pub use self::totals::{BreakerTotals, Health};
@@ -55,6 +57,7 @@ pub enum Outcome {
 pub(crate) struct Config {
     pub(crate) label: Arc<str>,
     pub(crate) count_cancelled: bool,
+    log: Log,
     now: Box<dyn Fn() -> Instant + Send + Sync>,
 }
 
@@ -360,7 +363,7 @@ impl<K> Breaker<K> {
     /// [remove](Breaker::remove_transition_handler) it by.
     ///
     /// The circuit becomes half-open when the first call comes after the cool-down. A handler that
-    /// panics is caught.
+    /// panics is caught. For a log, the feature `tracing` needs no handler.
     pub fn add_transition_handler(&self, handler: impl Fn(&Transition) + Send + Sync + 'static) -> HandlerId {
         self.core.handlers().add(Arc::new(handler))
     }

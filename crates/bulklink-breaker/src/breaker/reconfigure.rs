@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use bulklink::InvalidArgument;
 
 use super::core::{Core, slow_after};
+use super::log::Origin;
 use crate::{Instant, Settings};
 
 impl Core {
@@ -26,7 +27,7 @@ impl Core {
     }
 
     pub(super) fn replace_settings(&self, now: Instant, settings: Settings) -> Result<Settings, InvalidArgument> {
-        self.change(now, false, |locked| {
+        self.change(now, Origin::Calls, |locked| {
             let before = *locked.circuit.settings();
             locked.circuit.set_settings(settings)?;
             self.slow_after.store(slow_after(&settings), Ordering::Relaxed);

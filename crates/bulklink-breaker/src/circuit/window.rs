@@ -53,16 +53,32 @@ impl Counts {
 
     /// Whether the calls are enough and the failed or slow ones too many.
     pub(super) fn trip(self, settings: &Settings) -> bool {
-        let reached = |threshold: Option<Threshold>, calls: u64| {
-            threshold.is_some_and(|threshold| {
-                let many = match threshold {
-                    Threshold::Calls(most) => calls >= u64::from(most),
-                    Threshold::Percent(most) => calls.saturating_mul(100) >= self.calls.saturating_mul(u64::from(most)),
-                };
-                many && self.calls >= u64::from(settings.enough(threshold))
-            })
+        let reached = |threshold: Option<Threshold>, calls| {
+            threshold.is_some_and(|threshold| self.reached(settings, threshold, calls))
         };
         reached(settings.failures, self.failures) || reached(settings.slow, self.slow)
+    }
+
+    #[inline]
+    fn reached(self, settings: &Settings, threshold: Threshold, calls: u64) -> bool {
+        let many = match threshold {
+            Threshold::Calls(most) => calls >= u64::from(most),
+            Threshold::Percent(most) => calls.saturating_mul(100) >= self.calls.saturating_mul(u64::from(most)),
+        };
+        many && self.calls >= u64::from(settings.enough(threshold))
+    }
+
+    /// Returns the setting by which these counts have opened the circuit, by the name of a
+    /// configuration.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn cause(self, settings: &Settings) -> &'static str {
+        let by_failures = settings.failures.filter(|threshold| self.reached(settings, *threshold, self.failures));
+        match (by_failures, settings.slow) {
+            (Some(Threshold::Calls(_)), _) => "failures",
+            (Some(Threshold::Percent(_)), _) => "failure_rate",
+            (None, Some(Threshold::Percent(_))) => "slow_rate",
+            (None, _) => "slow_calls",
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use bulklink::{InvalidArgument, Partitions};
 
 use super::circuits::{Circuits, Make, Show};
 use super::{Guards, Inner};
-use crate::breaker::RunLimit;
+use crate::breaker::{Log, RunLimit};
 use crate::circuit::{beside, number};
 use crate::guard::Terms;
 use crate::registry::BreakerRegistry;
@@ -138,9 +138,9 @@ impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
         let own_limit =
             check(settings, run_limit, max).map_err(|invalid| invalid.of(format_args!("guards {label}")))?;
         let runtime = partitions.runtime().clone();
-        let clock = runtime.clone();
+        let (clock, log) = (runtime.clone(), Log::default());
         let make: Box<Make> = Box::new(move |label, settings| {
-            let builder = Breaker::builder_on(clock.clone(), label).settings(settings);
+            let builder = Breaker::builder_on(clock.clone(), label).settings(settings).log(&log);
             let built = builder.count_cancelled(count_cancelled).build();
             let breaker = built.unwrap_or_else(|_| unreachable!("the settings were checked"));
             if let Some(handler) = &handler {

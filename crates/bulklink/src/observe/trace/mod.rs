@@ -10,5 +10,5 @@ mod imp;
 #[cfg(not(feature = "tracing"))]
 pub(crate) use imp::{Account, is_on};
 #[cfg(feature = "tracing")]
-pub use imp::{Account, is_on, limited};
+pub use imp::{Account, is_on, limited, shortened};
 pub(crate) use imp::{Aside, WaitSpan, rejected, take_wait};

@@ -243,7 +243,8 @@ fn millis(time: Duration) -> f64 {
 }
 
 /// Cuts a long label off, so that no label makes a log much longer.
-fn shortened(label: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn shortened(label: &str) -> Cow<'_, str> {
     if label.len() <= LONGEST_LABEL {
         return Cow::Borrowed(label);
     }
