@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bulklink::runtime::{Instant, Runtime};
 use bulklink::{OwnedSlotFuture, Rejection, plumbing};
@@ -92,12 +93,16 @@ impl<Q, R: Runtime, O, P> Cancellation<Q, R, O, P> {
         self.config.admission.runtime().now() >= self.at
     }
 
-    /// Completes at the deadline.
+    /// Completes at the deadline, or a moment after it: a client inside that has the same one, and
+    /// ends by itself, comes first, whichever timer is the faster. So its error is always counted
+    /// and logged.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let runtime = self.config.admission.runtime();
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(self.at)));
+        /// Timers have a precision of a millisecond, and a client begins its own a little later.
+        const MOMENT: Duration = Duration::from_millis(2);
+        let (runtime, end) = (self.config.admission.runtime(), self.at.saturating_add(MOMENT));
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(runtime.sleep_until(end)));
         ready!(sleep.as_mut().poll(context));
-        if self.is_due() {
+        if runtime.now() >= end {
             return Poll::Ready(());
         }
         // The timer completed early. The next poll makes another one; a loop here might not end.

@@ -134,6 +134,9 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     /// in time is not cut off, and requests that are exempt are not cancelled; nor are those with a
     /// deadline that is set by [`request`](BulkheadLayer::request).
     ///
+    /// That is 2 ms after the deadline, so that a client inside which has [the
+    /// same](crate::Deadline::attach) ends first: its error is logged, and counted by its guard.
+    ///
     /// A request with a deadline then has a timer, which is made if its first poll does not
     /// complete. Outside of a runtime with timers, that poll panics as the runtime's own timers do.
     #[must_use]

@@ -33,8 +33,8 @@ async fn a_request_is_cancelled_at_its_deadline_and_gives_its_slot_back() {
     let error = layer(&payments).cancel_at_deadline().layer(service).oneshot(request).await.unwrap_err();
     assert!(error.is::<DeadlinePassed>());
     assert_eq!(error.to_string(), "bulkhead payments: the request was cancelled at its deadline");
-    // Timers of tokio have a precision of a millisecond.
-    assert_eq!(start.elapsed().as_millis() / 2, 40);
+    // A moment after it, and timers of tokio have a precision of a millisecond.
+    assert_eq!(start.elapsed().as_millis() / 2, 41);
     assert_eq!((payments.status().in_flight, payments.status().ended_late), (0, 1));
 
     let (answer, request) = oneshot::channel();
@@ -42,6 +42,21 @@ async fn a_request_is_cancelled_at_its_deadline_and_gives_its_slot_back() {
     assert!(tokio::time::timeout(2 * TIME, &mut patient).await.is_err());
     answer.send(7).unwrap();
     assert_eq!(patient.await.unwrap(), 7, "not cancelled by default");
+}
+
+/// As a client's timer does, which begins a little later than the layer's.
+#[tokio::test(start_paused = true)]
+async fn a_call_inside_that_ends_by_itself_at_the_same_deadline_is_not_cancelled() {
+    let limit = layer(&one_slot()).cancel_at_deadline();
+    for later in (0..10).map(|tenths| Duration::from_micros(100 * tenths)) {
+        let service = limit.layer(service_fn(move |()| async move {
+            tokio::time::sleep(TIME + later).await;
+            Ok::<_, Infallible>(())
+        }));
+        assert!(service.oneshot(()).await.is_ok(), "{later:?} later");
+        // Of the next request, all timers begin elsewhere between two ticks.
+        tokio::time::advance(Duration::from_micros(137)).await;
+    }
 }
 
 /// It uses up the budget of its task in each poll, as reading from a channel that is never empty
