@@ -10,6 +10,7 @@ mod lint;
 mod msrv;
 mod mutants;
 mod no_std;
+mod package;
 mod run;
 mod size;
 mod step;
@@ -101,6 +102,9 @@ enum Task {
     },
     /// Check the published crates with the oldest Rust that they support
     Msrv,
+    /// Build the packages of all crates, and with them, unpacked, what a user builds: programs with
+    /// each feature, and the docs as docs.rs does
+    Package,
     /// Measure Bulklink and its peers: a table and JSON; installs valgrind if it may
     Bench(bench::Options),
     /// Measure how many requests are answered in time while too many come: a table, a plot and JSON
@@ -146,6 +150,7 @@ fn steps(task: Task) -> Vec<Step> {
         Task::Size => size::steps(),
         Task::Embedded { write } => embedded::steps(write),
         Task::Msrv => msrv::steps(),
+        Task::Package => package::steps(),
         Task::Bench(options) => bench::steps(options),
         Task::Overload(options) => contests::overload(options),
         Task::Fleet(options) => contests::fleet(options),

@@ -32,8 +32,14 @@ pub(crate) fn target_path(name: &str) -> PathBuf {
 #[derive(Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) version: String,
     pub(crate) manifest_path: PathBuf,
     pub(crate) rust_version: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) license: Option<String>,
+    pub(crate) repository: Option<String>,
+    pub(crate) documentation: Option<String>,
     #[serde(default)]
     pub(crate) features: BTreeMap<String, Vec<String>>,
     pub(crate) dependencies: Vec<Dependency>,

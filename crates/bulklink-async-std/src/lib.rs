@@ -97,6 +97,7 @@
 //! [pool]: https://docs.rs/async-std/latest/async_std/task/fn.spawn_blocking.html
 
 #![doc(html_root_url = "https://docs.rs/bulklink-async-std/latest")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod clock;

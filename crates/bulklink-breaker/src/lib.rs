@@ -36,9 +36,12 @@
 //! - `bulklink-tower` has layers for services, and `bulklink-fleet` shares circuits between
 //!   processes.
 //!
-//! The guide in the repository has more: `docs/guide/circuit-breaker.md`.
+//! The [page of the guide][guide] has more.
+//!
+//! [guide]: https://github.com/bulklink/bulklink/blob/main/docs/guide/circuit-breaker.md
 
 #![doc(html_root_url = "https://docs.rs/bulklink-breaker/latest")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(feature = "std"), no_std)]
 

@@ -96,6 +96,7 @@
 
 #![doc(html_root_url = "https://docs.rs/bulklink-core/latest")]
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 extern crate alloc;

@@ -30,6 +30,8 @@
 //! With the feature `circuits`, processes also share the circuits of `bulklink-breaker`: see
 //! [`Circuits`](circuits::Circuits).
 
+#![doc(html_root_url = "https://docs.rs/bulklink-fleet/latest")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "circuits")]
@@ -59,9 +61,3 @@ pub use memory::{MemoryLink, MemoryStore};
 pub use name::{InvalidName, Name, Namespace};
 pub use number::{Epoch, RunId, ServerTime, Token, Version};
 pub use store::{LeaseStore, Link, Receiver, Server, Session};
-
-/// The page of the guide on the circuit breaker, with examples that are tested here: the last one
-/// shares its circuit.
-#[cfg(all(doctest, feature = "circuits"))]
-#[doc = include_str!("../../../docs/guide/circuit-breaker.md")]
-struct Guide;

@@ -52,6 +52,7 @@
 //! [`grafana`]: https://docs.rs/crate/bulklink-metrics/latest/source/grafana/
 
 #![doc(html_root_url = "https://docs.rs/bulklink-metrics/latest")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(feature = "text", feature = "metrics", feature = "opentelemetry")), allow(dead_code))]
 
@@ -80,8 +81,3 @@ pub use route::metrics_route;
 pub use table::{Kind, Metric, NAMES, Subject};
 #[cfg(feature = "text")]
 pub use text::Format;
-
-/// The page of the guide, with an example that is tested here.
-#[cfg(all(doctest, feature = "axum"))]
-#[doc = include_str!("../../../docs/guide/metrics.md")]
-struct Guide;

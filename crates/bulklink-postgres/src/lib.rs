@@ -37,6 +37,8 @@
 //! - After a crash, after a standby was promoted and in a restored backup, nothing is granted until
 //!   all leases of before are known or over: an unlogged table shows it.
 
+#![doc(html_root_url = "https://docs.rs/bulklink-postgres/latest")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "breaker")]

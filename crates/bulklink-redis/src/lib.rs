@@ -20,7 +20,9 @@
 //! tokio by the feature `tokio`, which is on unless it is switched off, on smol by the feature
 //! `smol`. With both, it is tokio wherever a runtime of tokio is entered.
 //!
-//! This crate needs Rust 1.88. The guide in the repository has more: `docs/guide/fleet.md`.
+//! This crate needs Rust 1.88. The [page of the guide][guide] has more.
+//!
+//! [guide]: https://github.com/bulklink/bulklink/blob/main/docs/guide/fleet.md
 //!
 //! # Rights
 //!
@@ -45,6 +47,8 @@
 //! Sentinel is not supported: [`RedisStore`](RedisStore#clusters-and-failover) has the
 //! alternatives.
 
+#![doc(html_root_url = "https://docs.rs/bulklink-redis/latest")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 #[cfg(all(feature = "breaker", any(feature = "tokio", feature = "smol")))]
@@ -89,8 +93,3 @@ pub mod plumbing {
     pub use crate::keys::Keys;
     pub use crate::scripts::Script;
 }
-
-/// The page of the guide, with an example that is tested here.
-#[cfg(all(doctest, feature = "tokio"))]
-#[doc = include_str!("../../../docs/guide/fleet.md")]
-struct Guide;

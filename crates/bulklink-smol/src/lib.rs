@@ -106,6 +106,7 @@
 //! the program may keep busy.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-smol/latest")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod clock;

@@ -18,8 +18,13 @@
 //! # }
 //! ```
 //!
-//! The guide is in the repository, under `docs/guide`: `choosing-numbers.md` has the limits,
-//! `axum.md` a service, `configuration.md` limits that change live, and `metrics.md` figures.
+//! The guide has pages on [the numbers][numbers], on [a service][axum], on [limits that change
+//! live][configuration] and on [figures][figures].
+//!
+//! [numbers]: https://github.com/bulklink/bulklink/blob/main/docs/guide/choosing-numbers.md
+//! [axum]: https://github.com/bulklink/bulklink/blob/main/docs/guide/axum.md
+//! [configuration]: https://github.com/bulklink/bulklink/blob/main/docs/guide/configuration.md
+//! [figures]: https://github.com/bulklink/bulklink/blob/main/docs/guide/metrics.md
 //!
 //! # Which method do I want?
 //!
@@ -217,12 +222,8 @@
 //! [`consume_budget`]: https://docs.rs/tokio/latest/tokio/task/coop/fn.consume_budget.html
 
 #![doc(html_root_url = "https://docs.rs/bulklink-tokio/latest")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-
-/// The page of the guide, with an example that is tested here.
-#[cfg(all(doctest, feature = "tracing"))]
-#[doc = include_str!("../../../docs/guide/tracing.md")]
-struct Guide;
 
 mod clock;
 pub mod config;

@@ -24,8 +24,12 @@
 //! # Ok::<(), bulklink_tokio::InvalidArgument>(())
 //! ```
 //!
-//! The guide in the repository has more: `docs/guide/axum.md` on servers and clients,
-//! `deadlines.md` on deadlines that travel, and `whole-service.md`, a service to copy.
+//! The guide has pages on [servers and clients][axum], on [deadlines that travel][deadlines], and
+//! [a service to copy][service].
+//!
+//! [axum]: https://github.com/bulklink/bulklink/blob/main/docs/guide/axum.md
+//! [deadlines]: https://github.com/bulklink/bulklink/blob/main/docs/guide/deadlines.md
+//! [service]: https://github.com/bulklink/bulklink/blob/main/docs/guide/whole-service.md
 //!
 //! # Which layer do I want?
 //!
@@ -112,35 +116,8 @@
 //! back its slot or its place in the queue. The same holds if the service panics.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-tower/latest")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
-
-/// The README's example, compiled and run.
-#[cfg(all(doctest, feature = "http"))]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
-
-/// The examples of the guide.
-#[cfg(all(doctest, feature = "http"))]
-mod guide {
-    #[cfg(all(feature = "axum", feature = "breaker", feature = "reqwest"))]
-    #[doc = include_str!("../../../docs/guide/axum.md")]
-    struct Axum;
-    #[doc = include_str!("../../../docs/guide/choosing-numbers.md")]
-    struct ChoosingNumbers;
-    #[cfg(all(feature = "axum", feature = "reqwest"))]
-    #[doc = include_str!("../../../docs/guide/deadlines.md")]
-    struct Deadlines;
-    #[doc = include_str!("../../../docs/guide/from-semaphore.md")]
-    struct FromSemaphore;
-    #[cfg(all(feature = "axum", feature = "reqwest"))]
-    #[doc = include_str!("../../../docs/guide/llm-gateway.md")]
-    struct LlmGateway;
-    #[cfg(all(feature = "axum", feature = "breaker", feature = "reqwest"))]
-    #[doc = include_str!("../../../docs/guide/rejections-to-http.md")]
-    struct RejectionsToHttp;
-    #[doc = include_str!("../../../docs/guide/response-bodies.md")]
-    struct ResponseBodies;
-}
 
 mod admission;
 mod backpressure;

@@ -1,5 +1,7 @@
 //! Rules for packages: their dependencies and their lints.
 
+use std::collections::BTreeSet;
+
 use super::tree::{File, Findings, Tree};
 
 const CORE: &str = "bulklink-core";
@@ -30,8 +32,22 @@ pub(super) fn dependencies(tree: &Tree, findings: &mut Findings) {
 /// The crates on runtimes, which the README calls *the adapters*.
 const ADAPTERS: [&str; 3] = ["bulklink-tokio", "bulklink-smol", "bulklink-async-std"];
 
-/// The README has a row for each feature of each crate: the features, and then their crates.
+/// The README has a row for each feature of each crate: the features, and then their crates. So has
+/// that of the crate.
 pub(super) fn features(tree: &Tree, findings: &mut Findings) {
+    for package in tree.packages.iter().filter(|package| package.is_crate()) {
+        let path = format!("crates/{}/README.md", package.name);
+        let text = tree.file(&path).map_or("", |readme| &readme.text);
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let (rows, features): (BTreeSet<_>, BTreeSet<_>) =
+            (rows.collect(), package.features.keys().map(String::as_str).collect());
+        for feature in rows.symmetric_difference(&features).filter(|feature| **feature != "default") {
+            findings.add(&path, 1, format!("`{feature}` must be both a row and a feature"));
+        }
+        if !(5..=80).contains(&text.lines().count()) {
+            findings.add(&path, 1, "must have from 5 to 80 lines".to_owned());
+        }
+    }
     let Some(readme) = tree.file("README.md") else { return };
     let rows: Vec<Vec<&str>> = readme.text.lines().map(|line| line.split('|').collect()).collect();
     let has = |row: &[&str], feature: &str, package: &str| {
