@@ -55,6 +55,9 @@ pub(crate) struct Shared {
     pub(crate) text: Mutex<crate::text::Families>,
     #[cfg(feature = "text")]
     pub(crate) own_texts: Mutex<Vec<crate::text::OwnText>>,
+    /// The names of the counters among them.
+    #[cfg(feature = "text")]
+    pub(crate) own_counters: Mutex<std::collections::BTreeSet<String>>,
     #[cfg(feature = "metrics")]
     pub(crate) recorded: Mutex<crate::facade::Recorded>,
 }
@@ -250,9 +253,13 @@ impl Exporter {
 }
 
 impl Walker {
-    /// Returns 1 if the file of settings is left out, else 0.
+    /// Returns 1 if the file of settings is left out, else 0. One that several registries follow
+    /// together is one.
     fn file(&mut self, file: &FileStatus, visit: &mut impl Visit) -> u64 {
         let label = label::exported(&file.path);
+        if !self.seen.insert(self.hasher.hash_one(("settings", &*label, file.instance))) {
+            return 0;
+        }
         let is_new = self.is_new("settings", &label);
         if is_new {
             walk::file(file, &label, visit);

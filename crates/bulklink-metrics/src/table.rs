@@ -127,7 +127,7 @@ table! {
     KeyRejections: Gauge of Partitions, "key_rejections_per_second" "key_rejections" "{call}/s" ["key"],
         "Calls rejected per second since an earlier scrape, of the ten keys with the most; only where keys are shown.";
     LeftOut: Gauge of Exporter, "left_out" "left_out" "{bulkhead}",
-        "Bulkheads, breakers and shares that the exporter leaves out, because another has their label.";
+        "Bulkheads, breakers, shares and files that the exporter leaves out, because another has their label.";
     Admitted: Counter of Both, "admitted_total" "admitted" "{call}" ["path"],
         "Calls admitted: directly, or from the queue.";
     Rejected: Counter of Both, "rejected_total" "rejected" "{call}" ["reason"],
