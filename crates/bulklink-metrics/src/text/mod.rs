@@ -60,7 +60,7 @@ impl Exporter {
     /// # Errors
     ///
     /// If `name` is not that of a counter, with letters, digits and underscores and `_total` at its
-    /// end, or begins with `bulklink_`, as those of the exporter do.
+    /// end, begins with `bulklink_`, as those of the exporter do, or was added before.
     ///
     /// ```
     /// use bulklink_metrics::{Exporter, Format};
@@ -77,6 +77,9 @@ impl Exporter {
         read: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Result<(), InvalidArgument> {
         let family = counter(name)?.to_owned();
+        if !lock(&self.shared.own_counters).insert(name.into()) {
+            return Err(InvalidArgument::new("name", format_args!("{name:?}"), "must be that of no other counter"));
+        }
         let (name, help) = (name.to_owned(), help.replace('\\', "\\\\").replace('\n', "\\n"));
         self.add_text(move |format, text| {
             let (value, suffix) = (read(), if format == Format::Prometheus { "_total" } else { "" });
@@ -142,7 +145,8 @@ impl Exporter {
 
 /// Returns the name of a counter without `_total`.
 fn counter(name: &str) -> Result<&str, InvalidArgument> {
-    let is_letter = |character: char| character.is_ascii_alphabetic() || "_:".contains(character);
+    // A colon is for recording rules.
+    let is_letter = |character: char| character.is_ascii_alphabetic() || character == '_';
     let invalid = |requirement| InvalidArgument::new("name", format_args!("{name:?}"), requirement);
     if name.starts_with("bulklink_") {
         return Err(invalid("must not begin with `bulklink_`"));

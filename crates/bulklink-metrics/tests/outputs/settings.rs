@@ -40,9 +40,34 @@ fn a_counter_of_the_program_has_its_name_in_both_formats() {
         let text = exporter.render(format);
         assert!(text.starts_with(&expected), "{text}");
     }
-    for name in ["", "7_total", "a-b_total", "headers", "_total", "bulklink_headers_total"] {
+    for name in [
+        "",
+        "7_total",
+        "a-b_total",
+        "a:b_total",
+        "headers",
+        "_total",
+        "bulklink_headers_total",
+        "invalid_headers_total",
+    ] {
         let error = exporter.add_counter(name, "Help.", || 1).unwrap_err().to_string();
         assert!(error.starts_with("name must ") && error.ends_with(&format!("got {name:?}")), "{error}");
     }
     assert_eq!(exporter.render(Format::Prometheus).matches("counter\n").count(), 1);
+}
+
+#[test]
+fn a_file_of_two_registries_is_exported_once_and_nothing_is_left_out() {
+    let (one, other) = (Registry::new(), Registry::new());
+    let exporter = Exporter::new(&one).registry(&other);
+    let mut status = FileStatus::default();
+    status.path = "app.toml".to_owned();
+    for (instance, left_out) in [(0, 0), (1, 1)] {
+        Apply::<FakeRuntime>::report(&one, &status);
+        status.instance = instance;
+        Apply::<FakeRuntime>::report(&other, &status);
+        let text = exporter.render(Format::Prometheus);
+        assert_eq!(text.matches("bulklink_settings_applied_total{").count(), 1, "{text}");
+        assert!(text.contains(&format!("bulklink_left_out {left_out}\n")), "{text}");
+    }
 }
