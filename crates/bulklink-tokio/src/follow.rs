@@ -103,6 +103,7 @@ impl<T: Send + Sync + 'static> Follow<T> {
 
     /// Applies a part of the settings to a registry. `path` is that of the part in the file, and
     /// each reason against a value begins with it: `limits.bulkheads.payments.parallelism must be…`
+    /// It is empty if the part is the whole file.
     ///
     /// Parts are applied in this order. A registry of bulkheads should come first: a call that
     /// begins to wait between check and change can have its part refused, and then no part is
@@ -137,8 +138,10 @@ impl<T: Send + Sync + 'static> Follow<T> {
     pub fn fixed<V: PartialEq>(mut self, path: impl Into<String>, value: impl Fn(&T) -> &V + Send + 'static) -> Self {
         let path = path.into();
         self.parts.push(Box::new(move |settings, step| {
-            let is_changed = step == Step::Apply && value(settings.now) != value(settings.started);
-            Ok(if is_changed { format!("{path}: changes at the next restart") } else { String::new() })
+            // Also to check: if it panics, no part may have been applied.
+            let is_changed = value(settings.now) != value(settings.started);
+            let is_logged = is_changed && step == Step::Apply;
+            Ok(if is_logged { format!("{path}: changes at the next restart") } else { String::new() })
         }));
         self
     }

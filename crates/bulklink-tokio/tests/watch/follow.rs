@@ -106,8 +106,8 @@ async fn a_section_of_the_start_must_stay_and_others_come_and_go() {
     fs::write(&path, &started).unwrap();
     let (_, watch) = service.follow(&path).await.unwrap();
     for (section, misspelt, wanted, similar) in [
-        ("circuits.search", "circuits.serach", "circuits.search", "breakers.serach"),
-        ("bulkheads.search", "bulkheads.serach", "limits.bulkheads.search", "bulkheads.serach"),
+        ("circuits.search", "circuits.serach", "circuits.search", "circuits.serach"),
+        ("bulkheads.search", "bulkheads.serach", "limits.bulkheads.search", "limits.bulkheads.serach"),
     ] {
         replace(&path, &started.replace(section, misspelt));
         sleep(3 * SECOND).await;
@@ -159,4 +159,30 @@ async fn a_service_does_not_start_with_a_part_that_is_refused() {
         assert!(format!("{refused:?}").contains(reason), "{refused:?}");
         assert_eq!(service.now(), (0, None));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fixed_part_that_panics_has_no_other_part_applied() {
+    let (path, service) = (file(), Service::default());
+    fs::write(&path, text(80, 12, 3)).unwrap();
+    let file = config::follow(&path, |text| toml::from_str::<Settings>(text)).unwrap();
+    let file = file.part("limits", &service.limits, |settings| &settings.limits);
+    let file = file.fixed("circuits.search.failures", |settings| &settings.circuits["search"].failures);
+    let watch = file.start().await.unwrap();
+    replace(&path, &text(80, 13, 3).replace("circuits.search", "circuits.other"));
+    sleep(3 * SECOND).await;
+    assert_eq!((service.now().0, watch.status().refused), (12, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_the_whole_file_has_no_path_before_its_own() {
+    let (path, limits, circuits) = (file(), Registry::new(), BreakerRegistry::new());
+    fs::write(&path, "bulkheads.search.parallelism = 0").unwrap();
+    let whole = config::follow(&path, |text| toml::from_str::<Config>(text)).unwrap().part("", &limits, |all| all);
+    let refused = whole.start().await.unwrap_err();
+    assert!(format!("{refused:?}").contains(": bulkheads.search.parallelism must be from 1"), "{refused:?}");
+    fs::write(&path, "search.failures = 0").unwrap();
+    let read = |text: &str| toml::from_str::<BTreeMap<String, BreakerConfig>>(text);
+    let refused = config::follow(&path, read).unwrap().part("", &circuits, |all| all).start().await.unwrap_err();
+    assert!(format!("{refused:?}").contains(": search.failures must be from 1"), "{refused:?}");
 }

@@ -22,18 +22,35 @@ use core::fmt;
 pub struct Problem {
     path: String,
     text: String,
+    /// The path of another section, which the text names.
+    similar: Option<String>,
 }
 
 impl Problem {
     pub(crate) fn new(path: String, text: String) -> Self {
-        Problem { path, text }
+        Problem { path, text, similar: None }
     }
 
-    /// Replaces `table`, where the path begins with it, by the path of the same sections in a file.
+    /// A section that is missing, and one that may be a misspelling of it.
+    pub(super) fn missing(path: String, similar: Option<String>) -> Self {
+        let text = match &similar {
+            Some(similar) => format!("must be there (is it {similar}, which is not required?)"),
+            None => "must be there".into(),
+        };
+        Problem { path, text, similar }
+    }
+
+    /// Replaces `table`, where a path begins with it, by the path of the same sections in a file.
     fn within(self, table: &str, path: &str) -> Self {
-        let rest = self.path.strip_prefix(table).unwrap_or(&self.path);
-        let dot = if rest.starts_with('.') { "" } else { "." };
-        Problem { path: format!("{path}{dot}{rest}"), text: self.text }
+        let moved = |of_table: &str| {
+            let rest = of_table.strip_prefix(table).unwrap_or(of_table).trim_start_matches('.');
+            let dot = if path.is_empty() { "" } else { "." };
+            format!("{path}{dot}{rest}")
+        };
+        match self.similar {
+            None => Problem { path: moved(&self.path), ..self },
+            Some(similar) => Problem::missing(moved(&self.path), Some(moved(&similar))),
+        }
     }
 
     /// Returns the path of the value or the section, as TOML writes it. A key of partitions is part

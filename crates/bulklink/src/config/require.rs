@@ -1,7 +1,7 @@
 //! The sections that a program needs, and which section may be a misspelling of a missing one.
 
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::mem;
 
@@ -55,9 +55,9 @@ fn missing(required: &[Place<'_>], found: &[Place<'_>]) -> Vec<Problem> {
     };
     let others: Vec<_> = found.iter().filter(|place| !is_in(place, required)).copied().collect();
     let missing = required.iter().filter(|place| !is_in(place, found));
-    let problem = |place: &Place<'_>| match similar(*place, &others) {
-        Some(other) => place.problem(format_args!("must be there (is it {other}, which is not required?)")),
-        None => place.problem("must be there"),
+    let problem = |place: &Place<'_>| {
+        let similar = similar(*place, &others).map(|other| other.to_string());
+        Problem::missing(place.to_string(), similar)
     };
     missing.map(problem).collect()
 }

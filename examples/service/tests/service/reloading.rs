@@ -74,7 +74,7 @@ async fn a_file_that_is_refused_changes_nothing_and_each_reason_is_logged() {
         gone,
         &[
             &needed("bulkheads.export"),
-            "(is it bulkheads.exports, which is not required?)",
+            "(is it limits.bulkheads.exports, which is not required?)",
             &needed("partitions.tenants"),
         ],
     )
