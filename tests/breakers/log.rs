@@ -281,3 +281,14 @@ fn a_handler_gets_no_transition_from_before_it_was_added() {
     breaker.force_open();
     assert_eq!(log.lock().expect("no panic").len(), 1);
 }
+
+#[test]
+fn a_transition_is_logged_before_its_handlers_are_called() {
+    let breaker = breaker(&FakeClock::new(), Settings::default());
+    let order: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let (logged, called) = (Arc::clone(&order), Arc::clone(&order));
+    breaker.add_transition_handler(move |_| called.lock().expect("no panic").push("handler"));
+    let recorder = Recorder::with(Level::INFO, move || logged.lock().expect("no panic").push("log"));
+    recorder.run(|| breaker.force_open());
+    assert_eq!(*order.lock().expect("no panic"), ["log", "handler"]);
+}

@@ -5,7 +5,7 @@ use bulklink::config::{Apply, FileStatus};
 use bulklink::testing::FakeRuntime;
 use bulklink_metrics::{Exporter, Format};
 
-use crate::series::outputs;
+use crate::series::{Facade, Output, outputs};
 
 #[test]
 fn each_output_has_the_fate_of_the_file_of_a_registry() {
@@ -54,6 +54,20 @@ fn a_counter_of_the_program_has_its_name_in_both_formats() {
         assert!(error.starts_with("name must ") && error.ends_with(&format!("got {name:?}")), "{error}");
     }
     assert_eq!(exporter.render(Format::Prometheus).matches("counter\n").count(), 1);
+}
+
+#[test]
+fn the_counters_of_a_file_that_is_followed_again_go_on_through_the_facade() {
+    let registry = Registry::new();
+    let facade = Facade::new(Exporter::new(&registry));
+    let mut status = FileStatus::default();
+    status.path = "app.toml".to_owned();
+    for (instance, applied, sum) in [(3, 2, 2), (4, 1, 3), (4, 2, 4), (5, 2, 6)] {
+        (status.instance, status.applied) = (instance, applied);
+        Apply::<FakeRuntime>::report(&registry, &status);
+        let name = "bulklink_settings_applied_total{bulkhead=\"app.toml\",kind=\"settings\"}";
+        assert_eq!(facade.read().count(name), Some(sum), "{instance}");
+    }
 }
 
 #[test]

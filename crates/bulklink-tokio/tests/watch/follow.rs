@@ -186,3 +186,26 @@ async fn a_part_that_is_the_whole_file_has_no_path_before_its_own() {
     let refused = config::follow(&path, read).unwrap().part("", &circuits, |all| all).start().await.unwrap_err();
     assert!(format!("{refused:?}").contains(": search.failures must be from 1"), "{refused:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn each_registry_keeps_the_fate_of_the_file_also_when_it_is_as_before() {
+    let (path, one, other) = (file(), Registry::new(), Registry::new());
+    fs::write(&path, text(80, 12, 3)).unwrap();
+    let file = config::follow(&path, |text| toml::from_str::<Settings>(text)).unwrap();
+    let file = file.part("limits", &one, |settings| &settings.limits);
+    let watch = file.part("limits", &other, |settings| &settings.limits).start().await.unwrap();
+    // Of a file that is missing, the text that is applied comes back, and is not applied again.
+    for (is_there, refused) in [(true, 0), (false, 1), (true, 1)] {
+        if is_there {
+            fs::write(&path, text(80, 12, 3)).unwrap();
+        } else {
+            fs::remove_file(&path).unwrap();
+        }
+        sleep(3 * SECOND).await;
+        let status = watch.status();
+        assert_eq!((status.applied, status.refused, status.refusal.is_none()), (1, refused, is_there));
+        for registry in [&one, &other] {
+            assert_eq!(*registry.file_status().unwrap(), status);
+        }
+    }
+}
