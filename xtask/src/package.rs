@@ -42,7 +42,7 @@ fn folder() -> PathBuf {
 fn package() -> Result<()> {
     let (crates, unpacked) = (crates()?, folder().join("unpacked"));
     let mut package = cargo(&["package", "--allow-dirty"]);
-    crates.iter().for_each(|one| _ = package.args(["-p", &one.name]));
+    package.args(crates.iter().flat_map(|one| ["-p", &one.name]));
     run(&mut package)?;
     if unpacked.exists() {
         fs::remove_dir_all(&unpacked)?;
@@ -149,7 +149,7 @@ impl Program {
         let mut manifest =
             "[package]\nname = \"user\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n".to_owned();
         let comma = if options.is_empty() { "" } else { ", " };
-        writeln!(manifest, "{} = {{ path = {:?}{comma}{options} }}", one.name, one.unpacked())?;
+        writeln!(manifest, "{} = {{ path = '{}'{comma}{options} }}", one.name, one.unpacked().display())?;
         if options.is_empty() {
             manifest.push_str(PEERS.trim_start());
             if one.name != "bulklink-tokio" {
@@ -158,7 +158,7 @@ impl Program {
         }
         manifest.push_str("\n[patch.crates-io]\n");
         for other in crates()?.iter().filter(|other| !other.is_program()) {
-            writeln!(manifest, "{} = {{ path = {:?} }}", other.name, other.unpacked())?;
+            writeln!(manifest, "{} = {{ path = '{}' }}", other.name, other.unpacked().display())?;
         }
         Ok(Program { folder, manifest })
     }
