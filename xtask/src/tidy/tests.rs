@@ -92,9 +92,32 @@ fn a_feature_without_a_row_in_the_readme_is_found() {
         let package = serde_json::json!({
             "name": name, "manifest_path": manifest, "dependencies": [], "features": { "default": ["x"], "x": [] },
         });
-        let files = vec![File { path: "README.md".to_owned(), text: row.to_owned() }];
-        let tree = Tree { files, packages: vec![serde_json::from_value(package).unwrap()] };
+        let own = format!("crates/{name}/README.md");
+        let files =
+            [("README.md", row), (&own, OWN)].map(|(path, text)| File { path: path.to_owned(), text: text.to_owned() });
+        let tree = Tree { files: files.into(), packages: vec![serde_json::from_value(package).unwrap()] };
         assert_eq!(found(packages::features, &tree).len(), wanted, "{name}: {row}");
+    }
+}
+
+const OWN: &str = "# a\n\n| feature | effect |\n| --- | --- |\n| `x` | effect |\n";
+
+#[test]
+fn the_readme_of_a_crate_has_its_features_and_is_short() {
+    let manifest = crate::workspace::root().join("crates/a/Cargo.toml");
+    let package =
+        || serde_json::json!({ "name": "a", "manifest_path": manifest, "dependencies": [], "features": { "x": [] } });
+    let row = "| `x` | `a` | effect |";
+    for (own, wanted) in [
+        (OWN.to_owned(), 0),
+        (OWN.replace("`x`", "`y`"), 2),
+        (OWN.to_owned() + &"\n".repeat(80), 1),
+        (String::new(), 2),
+    ] {
+        let files = [("README.md", row), ("crates/a/README.md", &own)];
+        let files = files.map(|(path, text)| File { path: path.to_owned(), text: text.to_owned() });
+        let tree = Tree { files: files.into(), packages: vec![serde_json::from_value(package()).unwrap()] };
+        assert_eq!(found(packages::features, &tree).len(), wanted, "{own}");
     }
 }
 

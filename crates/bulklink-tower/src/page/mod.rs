@@ -41,8 +41,9 @@ const BATCH: usize = 64;
 /// The page changes nothing. It shows labels, limits, figures and findings, and no key of a
 /// partition unless the program [shows keys](bulklink::partitions::Builder::show_keys): then the
 /// ten with the most units in use, calls waiting and recent rejections. It reveals how large the
-/// service is, so mount it where only operators do. Nothing is served unless it is mounted. Add it
-/// after the layers, which would limit it, too. No cache may store it.
+/// service is, and of a file of settings that is refused the reasons, which may quote it: mount it
+/// where only operators do. Nothing is served unless it is mounted. Add it after the layers, which
+/// would limit it, too. No cache may store it.
 ///
 /// # Formats
 ///
