@@ -74,17 +74,24 @@ pub fn wake(wakers: impl IntoIterator<Item = Waker>) {
 }
 
 /// Returns the texts of an error and of its causes. They are foreign: one that panics or fails ends
-/// the text, and causes that are a circle have an end.
+/// the text, and causes that are a circle have an end. A cause with the text of the error around it,
+/// as of a box that only passes it on, is left out.
 pub fn texts(error: &(dyn Error + 'static)) -> String {
     /// More causes than an error has.
     const MOST: usize = 100;
-    let mut texts = String::new();
+    let (mut texts, mut last) = (String::new(), 0..0);
     contain(|| {
         let causes = core::iter::successors(Some(error), |&error| error.source());
         for (number, cause) in causes.take(MOST).enumerate() {
-            let between = if number == 0 { "" } else { ": " };
+            let (end, between) = (texts.len(), if number == 0 { "" } else { ": " });
             if write!(texts, "{between}{cause}").is_err() {
                 return;
+            }
+            let begin = end + between.len();
+            if number > 0 && texts[begin..] == texts[last.clone()] {
+                texts.truncate(end);
+            } else {
+                last = begin..texts.len();
             }
         }
     });
@@ -124,12 +131,13 @@ mod tests {
         let of = |text| Foreign(text, None, false);
         let caused = |cause| Foreign(|f| f.write_str("unreachable"), Some(Box::new(cause)), false);
         assert_eq!(texts(&caused(of(|f| f.write_str("refused")))), "unreachable: refused");
+        assert_eq!(texts(&caused(caused(caused(of(|f| f.write_str("able")))))), "unreachable: able");
         assert_eq!(texts(&caused(of(|_| panic!("foreign")))), "unreachable: ");
         assert_eq!(texts(&caused(of(|_| Err(fmt::Error)))), "unreachable: ");
     }
 
     #[test]
     fn causes_that_are_a_circle_have_an_end() {
-        assert_eq!(texts(&Foreign(|f| f.write_str("x"), None, true)).len(), 1 + 99 * 3);
+        assert_eq!(texts(&Foreign(|f| f.write_str("x"), None, true)), "x");
     }
 }
