@@ -3,7 +3,7 @@
 mod build;
 mod member;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt;
 use std::mem;
@@ -412,7 +412,7 @@ impl<C: Clock + Clone + Send + Sync + 'static> Apply<C> for BreakerRegistry {
         bulklink::config::require(config::TABLE, sections, &labels)
     }
 
-    fn check(&self, sections: &Self::Sections, clock: &C) -> Result<(), ApplyError> {
+    fn check(&self, sections: &Self::Sections, clock: &C, _: &mut BTreeSet<String>) -> Result<(), ApplyError> {
         Ok(self.check(sections, clock)?)
     }
 

@@ -1,5 +1,6 @@
 //! Settings that a program follows: their parts are applied to registries, together.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::Tokio;
 use crate::watch::{BoxError, Refused, Watch, text_of, watch_from};
 
 type Read<T> = Box<dyn FnMut(&str) -> Result<T, BoxError> + Send>;
-type Part<T> = Box<dyn Fn(&Compared<'_, T>, Step) -> Result<String, ApplyError> + Send>;
+type Part<T> = Box<dyn Fn(&Compared<'_, T>, Step<'_>) -> Result<String, ApplyError> + Send>;
 type Report = Box<dyn Fn(&FileStatus) + Send>;
 
 /// Reads the settings of a file, to follow them. `read` makes them of its text, in whichever
@@ -88,9 +89,9 @@ struct Compared<'a, T> {
     started: &'a T,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Check,
+enum Step<'a> {
+    /// With the labels of the bulkheads that the parts before bring.
+    Check(&'a mut BTreeSet<String>),
     Apply,
 }
 
@@ -105,8 +106,9 @@ impl<T: Send + Sync + 'static> Follow<T> {
     /// each reason against a value begins with it: `limits.bulkheads.payments.parallelism must be…`
     /// It is empty if the part is the whole file.
     ///
-    /// Parts are applied in this order. A registry of bulkheads should come first: a call that
-    /// begins to wait between check and change can have its part refused, and then no part is
+    /// Parts are applied in this order. A registry of bulkheads should come first: shares of a fleet
+    /// are for bulkheads that exist, or that a part before brings; others are refused. And a call
+    /// that begins to wait between check and change can have its part refused, and then no part is
     /// applied.
     pub fn part<A>(
         mut self,
@@ -122,9 +124,9 @@ impl<T: Send + Sync + 'static> Follow<T> {
         self.parts.push(Box::new(move |settings, step| {
             let now = sections(settings.now);
             let done = match step {
-                Step::Check => A::require(now, sections(settings.started))
+                Step::Check(bulkheads) => A::require(now, sections(settings.started))
                     .map_err(ApplyError::from)
-                    .and_then(|()| registry.check(now, &Tokio))
+                    .and_then(|()| registry.check(now, &Tokio, bulkheads))
                     .map(|()| String::new()),
                 Step::Apply => registry.apply(now, &Tokio),
             };
@@ -140,7 +142,7 @@ impl<T: Send + Sync + 'static> Follow<T> {
         self.parts.push(Box::new(move |settings, step| {
             // Also to check: if it panics, no part may have been applied.
             let is_changed = value(settings.now) != value(settings.started);
-            let is_logged = is_changed && step == Step::Apply;
+            let is_logged = is_changed && matches!(step, Step::Apply);
             Ok(if is_logged { format!("{path}: changes at the next restart") } else { String::new() })
         }));
         self
@@ -175,7 +177,9 @@ impl<T: Send + Sync + 'static> Follow<T> {
 /// Checks all parts, and then applies all. Returns the changes.
 fn apply<T>(parts: &[Part<T>], now: &T, started: &T) -> Result<String, ApplyError> {
     let settings = Compared { now, started };
-    let refused: Vec<_> = parts.iter().filter_map(|part| part(&settings, Step::Check).err()).collect();
+    let mut bulkheads = BTreeSet::new();
+    let checked = parts.iter().map(|part| part(&settings, Step::Check(&mut bulkheads)));
+    let refused: Vec<_> = checked.filter_map(Result::err).collect();
     let problems = refused.iter().flat_map(ApplyError::problems).cloned().collect();
     // A registry that is closed or busy has no reasons.
     if let Some(error) = refused.into_iter().find(|error| error.problems().is_empty()) {

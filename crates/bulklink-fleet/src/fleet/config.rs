@@ -294,7 +294,8 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
         let Plan { added, changes, unshared, names } = self.plan(sections)?;
         // At the start, a section that is for no bulkhead is a mistake: another has no limit.
         if let (Some(registry), false) = (&self.bulkheads, *turn) {
-            ConfigError::unless_none(unshared.iter().map(|name| unknown(&name.label(), registry)).collect())?;
+            let problem = |name: &Name| unknown(&name.label(), registry, &BTreeSet::new());
+            ConfigError::unless_none(unshared.iter().map(problem).collect())?;
         }
         let mut lines = BTreeMap::new();
         for Added { name, place, builder } in added {
@@ -404,9 +405,11 @@ struct Added<'a, R> {
 /// How many labels an error names.
 const NAMED: usize = 10;
 
-/// Returns the reason why a section is for no bulkhead.
-fn unknown(label: &str, registry: &Registry) -> Problem {
-    let labels: Vec<_> = registry.handles().iter().take(NAMED).map(|handle| handle.label().to_owned()).collect();
+/// Returns the reason why a section is for no bulkhead, neither of the registry nor about to come.
+fn unknown(label: &str, registry: &Registry, coming: &BTreeSet<String>) -> Problem {
+    let present = registry.handles().into_iter().map(|handle| handle.label().to_owned());
+    let labels: BTreeSet<_> = present.chain(coming.iter().cloned()).collect();
+    let labels: Vec<_> = labels.into_iter().take(NAMED).collect();
     Place::new(TABLE, label).problem(format_args!("must have the label of a bulkhead, such as {}", labels.join(", ")))
 }
 
@@ -421,8 +424,12 @@ impl<R: Runtime<Sleep: Send>, C> Apply<C> for Fleet<R> {
         bulklink::config::require(TABLE, sections, &labels)
     }
 
-    fn check(&self, sections: &Self::Sections, _: &C) -> Result<(), ApplyError> {
-        Ok(self.check(sections)?)
+    fn check(&self, sections: &Self::Sections, _: &C, coming: &mut BTreeSet<String>) -> Result<(), ApplyError> {
+        self.check(sections)?;
+        let Some(registry) = &self.bulkheads else { return Ok(()) };
+        let is_known = |label: &str| coming.contains(label.trim()) || registry.get(label).is_some();
+        let unknown = sections.keys().filter(|label| !is_known(label)).map(|label| unknown(label, registry, coming));
+        Ok(ConfigError::unless_none(unknown.collect())?)
     }
 
     fn apply(&self, sections: &Self::Sections, _: &C) -> Result<String, ApplyError> {

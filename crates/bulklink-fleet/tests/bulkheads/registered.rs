@@ -1,7 +1,8 @@
 //! Shares of the bulkheads of a registry, which the sections of a configuration begin.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use bulklink::config::Apply;
 use bulklink::testing::{FakeRuntime, Task};
 use bulklink::{Bulkhead, Registry, Request};
 use bulklink_fleet::{Fleet, FleetShare, ShareConfig, ceiling};
@@ -88,6 +89,22 @@ fn a_section_for_no_bulkhead_is_an_error_at_the_start_and_named_later() {
     assert_eq!(service.apply(&labels).as_deref(), Ok("share serach: added"));
     let invalid = "shares.orders.limit must be 1 to 4,294,967,295 units, got 0";
     assert_eq!(service.apply(&[("orders", 0)]), Err(invalid.to_owned()));
+}
+
+#[test]
+fn a_followed_file_has_sections_for_bulkheads_that_exist_or_that_it_brings() {
+    let scene = Scene::new();
+    let service = service(&scene, &["orders"]);
+    let check = |label| {
+        let (sections, mut coming) = (sections(&[("orders", 4), (label, 1)]), BTreeSet::from(["search".to_owned()]));
+        Apply::check(&service.fleet, &sections, &(), &mut coming).map_err(|error| texts(&error))
+    };
+    for _ in 0..2 {
+        assert_eq!(check(" search "), Ok(()), "about to come");
+        let error = "shares.serach must have the label of a bulkhead, such as orders, search";
+        assert!(check("serach").is_err_and(|texts| texts.ends_with(error)));
+        assert!(service.apply(&[("orders", 4)]).is_ok());
+    }
 }
 
 /// A process that starts with a mistake in its file serves all the same, and its log says so.

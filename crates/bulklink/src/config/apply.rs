@@ -1,5 +1,7 @@
 //! What sections of a configuration are applied to.
 
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -26,12 +28,15 @@ pub trait Apply<R> {
     /// If one is missing.
     fn require(sections: &Self::Sections, earlier: &Self::Sections) -> Result<(), ConfigError>;
 
-    /// Checks whether the sections could be applied now, and changes nothing.
+    /// Checks whether the sections could be applied now, and changes nothing. `bulkheads` are the
+    /// labels of those that the parts before bring: a registry of bulkheads adds its own, and what
+    /// belongs to bulkheads needs no other than these and those that exist.
     ///
     /// # Errors
     ///
-    /// As `apply`.
-    fn check(&self, sections: &Self::Sections, runtime: &R) -> Result<(), ApplyError>;
+    /// As `apply`, or if a section is for no bulkhead.
+    fn check(&self, sections: &Self::Sections, runtime: &R, bulkheads: &mut BTreeSet<String>)
+    -> Result<(), ApplyError>;
 
     /// Makes the registry as the sections say, or changes nothing. Returns the changes, a line for
     /// each.
@@ -74,7 +79,8 @@ impl<R: Clock + Clone + Send + Sync + 'static> Apply<R> for Registry {
         sections.require(&bulkheads, &partitions)
     }
 
-    fn check(&self, sections: &Config, runtime: &R) -> Result<(), ApplyError> {
+    fn check(&self, sections: &Config, runtime: &R, bulkheads: &mut BTreeSet<String>) -> Result<(), ApplyError> {
+        bulkheads.extend(sections.bulkheads.keys().map(|label| label.trim().to_owned()));
         self.check(sections, runtime)
     }
 
