@@ -85,6 +85,12 @@ impl Unfinished {
         Unfinished(Some(call.answered()))
     }
 
+    /// Returns the label of the breaker.
+    #[must_use]
+    pub fn label(&self) -> Option<Arc<str>> {
+        self.0.as_ref().map(Call::label)
+    }
+
     /// The answer has ended, or has failed.
     pub fn end(mut self, has_failed: bool) {
         match self.0.take() {

@@ -8,17 +8,13 @@ use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bulklink::runtime::SpawnError;
-#[cfg(all(feature = "breaker", feature = "tracing"))]
+#[cfg(feature = "breaker")]
 use bulklink_breaker::TimedOut;
 use serde_json::json;
 
-use crate::BoxError;
-#[cfg(all(feature = "breaker", feature = "tracing"))]
-use crate::guard::is_refusal;
-use crate::http::{Responses, UpstreamTimedOut};
-#[cfg(feature = "tracing")]
-use crate::log;
+use crate::http::{Responses, UpstreamTimedOut, upstream};
 use crate::rejection::{find, is_timeout};
+use crate::{BoxError, log};
 
 /// The error of a handler of axum, which `?` makes of any other: each that this workspace makes is
 /// the response that a layer would make of it.
@@ -86,12 +82,11 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let error: &(dyn Error + 'static) = &*self.error;
         let rejected = self.responses.of(error);
-        #[cfg(feature = "tracing")]
-        let is_logged = rejected.is_none() || is_of_run_limit(error);
+        let has_begun = rejected.is_none() || is_of_run_limit(error);
         let mut response = rejected.unwrap_or_else(|| other(error));
-        #[cfg(feature = "tracing")]
-        if is_logged {
-            log::failed(response.status(), error);
+        // A body that has broken off is logged by its layer.
+        if has_begun && find::<upstream::Failed>(error).is_none() {
+            log::failed(Some(response.status()), error);
         }
         response.extensions_mut().insert(self);
         response
@@ -115,12 +110,12 @@ fn other(error: &(dyn Error + 'static)) -> Response {
 
 /// Returns whether an error that is in the table of rejections is that of a run limit: the
 /// operation has begun, and was too slow.
-#[cfg(all(feature = "breaker", feature = "tracing"))]
+#[cfg(feature = "breaker")]
 fn is_of_run_limit(error: &(dyn Error + 'static)) -> bool {
-    find::<TimedOut>(error).is_some() && !is_refusal(error)
+    find::<TimedOut>(error).is_some()
 }
 
-#[cfg(all(not(feature = "breaker"), feature = "tracing"))]
+#[cfg(not(feature = "breaker"))]
 fn is_of_run_limit(_: &(dyn Error + 'static)) -> bool {
     false
 }

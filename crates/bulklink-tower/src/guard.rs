@@ -6,6 +6,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::hash::BuildHasher;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -265,6 +266,11 @@ pub struct Ongoing {
 }
 
 impl Ongoing {
+    /// Returns the label of the breaker.
+    pub(crate) fn label(&self) -> Option<Arc<str>> {
+        self.call.label()
+    }
+
     /// The answer has ended, or has failed.
     pub(crate) fn end(self, has_failed: bool) {
         if has_failed && self.deadline.is_some_and(|deadline| deadline.has_passed()) {

@@ -132,7 +132,7 @@ mod guard;
 #[cfg(feature = "http")]
 pub mod http;
 mod layer;
-#[cfg(all(feature = "tracing", any(feature = "axum", all(feature = "breaker", feature = "http"))))]
+#[cfg(feature = "http")]
 mod log;
 mod outcome;
 #[cfg(feature = "axum")]

@@ -1,18 +1,22 @@
 //! The events of requests that have failed, for subscribers of the crate `tracing`.
 
 use std::error::Error;
+#[cfg(feature = "tracing")]
 use std::sync::LazyLock;
 
+#[cfg(feature = "tracing")]
 use bulklink::plumbing::log::{Account, is_on, limited};
+#[cfg(feature = "tracing")]
 use bulklink::plumbing::texts;
 use http::StatusCode;
-use tracing::Level;
 
 /// How much of the texts is logged, in bytes.
+#[cfg(feature = "tracing")]
 const LONGEST: usize = 1_000;
 
-/// Logs the error that a request is answered for with this status.
-pub(crate) fn failed(status: StatusCode, error: &(dyn Error + 'static)) {
+/// Logs the error of a request that is answered with this status, or with a body that breaks off.
+#[cfg(feature = "tracing")]
+pub(crate) fn failed(status: Option<StatusCode>, error: &(dyn Error + 'static)) {
     static FAILURES: LazyLock<Account> = LazyLock::new(Account::new);
     if !is_on() {
         return;
@@ -26,11 +30,15 @@ pub(crate) fn failed(status: StatusCode, error: &(dyn Error + 'static)) {
         tracing::event!(
             name: "request.failed",
             target: "bulklink",
-            Level::WARN,
-            status = status.as_u16(),
+            tracing::Level::WARN,
+            status = status.map(|status| status.as_u16()),
             error = &*texts,
             left_out = left_out(),
             "request failed",
         );
     });
 }
+
+/// Without the feature `tracing`, nothing is logged.
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn failed(_: Option<StatusCode>, _: &(dyn Error + 'static)) {}

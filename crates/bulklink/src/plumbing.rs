@@ -1,5 +1,6 @@
 //! For the other crates of Bulklink. It may change in any release.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 
 pub use bulklink_core::Rounded;
@@ -12,6 +13,13 @@ use crate::{Bulkhead, HandlerId, OwnedSlot, OwnedSlotFuture, Rejection, Request,
 #[cfg(feature = "tracing")]
 pub mod log {
     pub use crate::observe::trace::{Account, is_on, limited, shortened};
+}
+
+/// Returns the name of the slot's bulkhead for an error: its label, and the key of its partition if
+/// operators may see it.
+#[must_use]
+pub fn name(slot: &OwnedSlot) -> String {
+    slot.name()
 }
 
 /// Returns the id of a handler of something else than a bulkhead.

@@ -6,18 +6,14 @@ use std::time::Duration;
 
 use bulklink_breaker::GuardError;
 use bulklink_breaker::plumbing::Policy;
-use http::Response;
-#[cfg(feature = "tracing")]
-use http::StatusCode;
+use http::{Response, StatusCode};
 
 use super::hold::{Held, HoldSlot, ShareSlot};
 use super::templates::{Protocol, REJECTED, after, is_of_this_process};
 use super::{Body, HoldBody, Respond, Responses, TimeoutHeader};
 use crate::guard::{Guarding, Ongoing, is_refusal};
-#[cfg(feature = "tracing")]
-use crate::log;
 use crate::outcome::Outcome;
-use crate::{BoxError, GuardLayer};
+use crate::{BoxError, GuardLayer, log};
 
 /// Adds the call to the slot that the body holds.
 fn with_call(held: Option<Held>, call: Ongoing) -> Held {
@@ -34,8 +30,10 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Guarding<Q, A, E> for HoldBod
         Err(error.into_boxed())
     }
 
-    fn succeeded(response: A, held: Option<Held>, call: Ongoing) -> A::Holding {
-        response.hold_upgrade(Some(with_call(held, call)))
+    fn succeeded(mut response: A, held: Option<Held>, call: Ongoing) -> A::Holding {
+        let held = Some(with_call(held, call));
+        response.log_error(held.as_ref());
+        response.hold_upgrade(held)
     }
 
     fn margin(&self) -> Duration {
@@ -57,8 +55,7 @@ impl<T, B: http_body::Body, E: 'static> Guarding<http::Request<T>, Response<B>, 
         Ok(match error {
             GuardError::Open(open) => self.answer(protocol, &self.templates.open, after(&open), open),
             GuardError::TimedOut(timed_out) => {
-                #[cfg(feature = "tracing")]
-                log::failed(StatusCode::GATEWAY_TIMEOUT, &timed_out);
+                log::failed(Some(StatusCode::GATEWAY_TIMEOUT), &timed_out);
                 self.answer(protocol, &self.templates.timed_out, None, timed_out)
             }
             GuardError::Rejected(rejection) => self.reject(protocol, rejection, estimated_wait),
@@ -97,7 +94,8 @@ impl<G: Policy> GuardLayer<G> {
     }
 
     /// Holds each slot and each call until the response's body has been read or dropped: for
-    /// clients.
+    /// clients. Answers are logged as by
+    /// [`BulkheadLayer::hold_body`](crate::BulkheadLayer::hold_body).
     #[must_use]
     pub fn hold_body(self) -> GuardLayer<G, HoldBody> {
         self.with_outcome(|_| HoldBody::default())

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bulklink::plumbing::name;
 use bulklink::{OwnedSlot, Rejection};
 use http::{HeaderMap, Method, StatusCode, Version, header};
 
-use super::{Body, TimeoutHeader};
+use super::{Body, TimeoutHeader, upstream};
 use crate::admission::Extension;
 use crate::deadline::{Deadline, RequestClock};
 #[cfg(feature = "breaker")]
@@ -52,6 +53,9 @@ impl HoldBody {
 pub trait HoldSlot {
     /// The response that holds.
     type Holding;
+
+    /// Logs a response that is an error of the upstream, unless a layer inside has logged it.
+    fn log_error(&mut self, held: Option<&Held>);
 
     /// Returns the response, which holds `held` from now on: the slot and the call of a guard. Only
     /// layers can make one.
@@ -116,7 +120,7 @@ pub enum Ongoing {}
 #[derive(Debug)]
 pub enum SlotOf {
     /// Usually only the body holds it.
-    Body { _slot: OwnedSlot },
+    Body { slot: OwnedSlot },
     /// The service may hold it, too.
     Shared(HeldSlot),
     /// The same, for a request that asks for a tunnel.
@@ -130,6 +134,21 @@ impl From<SlotOf> for Held {
 }
 
 impl Held {
+    /// Returns the name of the bulkhead, or of the breaker.
+    pub(crate) fn name(&self) -> Option<String> {
+        let of_slot = |slot: &OwnedSlot| format!("bulkhead {}", name(slot));
+        match &self.slot {
+            Some(SlotOf::Body { slot }) => Some(of_slot(slot)),
+            Some(SlotOf::Shared(held) | SlotOf::Tunnel(held)) => held.slots.own().slot.as_ref().map(of_slot),
+            None => match self.call.as_deref()? {
+                #[cfg(feature = "breaker")]
+                call => Some(format!("breaker {}", call.label()?)),
+                #[cfg(not(feature = "breaker"))]
+                none => match *none {},
+            },
+        }
+    }
+
     /// The response has ended or has failed.
     pub(super) fn end(mut self, has_failed: bool) {
         self.end_call(has_failed);
@@ -240,7 +259,7 @@ impl<T> ShareSlot for http::Request<T> {
         let is_tunnel = self.method() == Method::CONNECT;
         let is_upgrade = self.version() == Version::HTTP_11 && self.headers().contains_key(header::UPGRADE);
         if !is_tunnel && !is_upgrade && !is_shared {
-            return SlotOf::Body { _slot: slot }.into();
+            return SlotOf::Body { slot }.into();
         }
         let outer = self.extensions_mut().remove();
         let slot = HeldSlot::new(Some(slot), outer);
@@ -264,6 +283,13 @@ impl<T> ShareSlot for http::Request<T> {
 
 impl<B: http_body::Body> HoldSlot for http::Response<B> {
     type Holding = http::Response<Body<B>>;
+
+    fn log_error(&mut self, held: Option<&Held>) {
+        let status = self.status();
+        if status.is_server_error() {
+            upstream::answered("the upstream", status, self.extensions_mut(), held);
+        }
+    }
 
     fn hold(self, held: Option<Held>) -> http::Response<Body<B>> {
         self.map(|body| Body::holding(body, held))
@@ -307,7 +333,8 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
         request.share(slot, false)
     }
 
-    fn answered(response: A, held: Option<Held>) -> A::Holding {
+    fn answered(mut response: A, held: Option<Held>) -> A::Holding {
+        response.log_error(held.as_ref());
         response.hold_upgrade(held)
     }
 

@@ -12,6 +12,7 @@ mod reqwest;
 mod respond;
 mod stream;
 mod templates;
+pub(crate) mod upstream;
 
 pub use body::Body;
 pub use headers::{KeyHeader, TimeoutHeader};

@@ -5,7 +5,7 @@ use http::{HeaderMap, StatusCode};
 use reqwest::ResponseBuilderExt;
 
 use super::hold::{Held, HoldSlot, ShareSlot, SlotOf};
-use super::{Body, HeldSlot};
+use super::{Body, HeldSlot, upstream};
 use crate::deadline::{Deadline, Origin, RequestClock};
 
 /// Returns the host of a request, with its port if that is not the usual one: a key for a bulkhead
@@ -20,14 +20,18 @@ use crate::deadline::{Deadline, Origin, RequestClock};
 /// ```
 #[must_use]
 pub fn host(request: &reqwest::Request) -> &str {
-    let authority = request.url().authority();
+    host_of(request.url())
+}
+
+fn host_of(url: &reqwest::Url) -> &str {
+    let authority = url.authority();
     authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
 /// A request cannot carry a slot to the code that uses the connection, so the response does.
 impl ShareSlot for reqwest::Request {
     fn share(&mut self, slot: OwnedSlot, _: bool) -> Held {
-        SlotOf::Body { _slot: slot }.into()
+        SlotOf::Body { slot }.into()
     }
 
     fn deadline(&self, clock: &RequestClock) -> Option<Deadline> {
@@ -54,6 +58,14 @@ impl ShareSlot for reqwest::Request {
 impl HoldSlot for reqwest::Response {
     type Holding = reqwest::Response;
 
+    fn log_error(&mut self, held: Option<&Held>) {
+        let status = self.status();
+        if status.is_server_error() {
+            let host = host_of(self.url()).to_owned();
+            upstream::answered(&host, status, self.extensions_mut(), held);
+        }
+    }
+
     fn hold(self, held: Option<Held>) -> reqwest::Response {
         let Some(mut held) = held else {
             return self;
@@ -65,7 +77,7 @@ impl HoldSlot for reqwest::Response {
             response.extensions_mut().extend(with_url.into_parts().0.extensions);
         }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            if let Some(SlotOf::Body { _slot: slot }) = held.slot.take() {
+            if let Some(SlotOf::Body { slot }) = held.slot.take() {
                 // A layer inside has put its own slot there.
                 let inner = response.extensions_mut().remove();
                 response.extensions_mut().insert(HeldSlot::new(Some(slot), inner));

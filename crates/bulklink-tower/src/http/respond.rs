@@ -308,6 +308,9 @@ impl<Q, R: Runtime> BulkheadLayer<Q, R> {
     }
 
     /// Holds each slot until the response's body has been read or dropped: for clients.
+    ///
+    /// With the feature `tracing`, an answer with the status 500 or above is logged as the event
+    /// `request.failed`, as a service may pass it on.
     #[must_use]
     pub fn hold_body(self) -> BulkheadLayer<Q, R, HoldBody> {
         self.with_outcome(|_| HoldBody::default())

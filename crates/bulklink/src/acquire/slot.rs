@@ -1,5 +1,6 @@
 //! The slots that calls are given: a claim with a grant, under its public names.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
@@ -151,6 +152,10 @@ impl OwnedSlot {
     #[inline]
     pub(crate) fn new(claim: Claim<Arc<Shared>>) -> Self {
         OwnedSlot(claim)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.0.name()
     }
 
     /// Returns the number of units that this slot holds.
