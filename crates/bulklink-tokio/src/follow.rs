@@ -106,10 +106,10 @@ impl<T: Send + Sync + 'static> Follow<T> {
     /// each reason against a value begins with it: `limits.bulkheads.payments.parallelism must be…`
     /// It is empty if the part is the whole file.
     ///
-    /// Parts are applied in this order. A registry of bulkheads should come first: shares of a fleet
-    /// are for bulkheads that exist, or that a part before brings; others are refused. And a call
-    /// that begins to wait between check and change can have its part refused, and then no part is
-    /// applied.
+    /// Parts are applied in this order. A registry of bulkheads should come first. Shares of a
+    /// fleet are refused unless their bulkheads exist, or a part before brings them. And a call
+    /// that begins to wait between check and change can have its part refused, and then no part
+    /// is applied.
     pub fn part<A>(
         mut self,
         path: impl Into<String>,

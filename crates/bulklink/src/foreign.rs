@@ -74,8 +74,8 @@ pub fn wake(wakers: impl IntoIterator<Item = Waker>) {
 }
 
 /// Returns the texts of an error and of its causes. They are foreign: one that panics or fails ends
-/// the text, and causes that are a circle have an end. A cause with the text of the error around it,
-/// as of a box that only passes it on, is left out.
+/// the text, and causes that are a circle have an end. A cause with the text of the error around
+/// it, as in a box that only passes it on, is left out.
 pub fn texts(error: &(dyn Error + 'static)) -> String {
     /// More causes than an error has.
     const MOST: usize = 100;

@@ -16,9 +16,9 @@ pin_project! {
     /// The body `B` of a response, which holds the slot of its request, and its call of a guard,
     /// until it has ended or failed, or is dropped; or the body of a rejection.
     ///
-    /// Frames, trailers and size hints are those of `B`. An error of `B` is the source of that of this
-    /// body, which names the bulkhead; the innermost of several names its own. With the feature
-    /// `tracing`, it is logged as the event `request.failed`.
+    /// Frames, trailers and size hints are those of `B`. An error of `B` is the source of that of
+    /// this body, which names the bulkhead; the innermost of several names its own. With the
+    /// feature `tracing`, it is logged as the event `request.failed`.
     pub struct Body<B> {
         #[pin]
         content: Content<B>,
