@@ -23,6 +23,10 @@ type Report = Box<dyn Fn(&FileStatus) + Send>;
 /// [source](std::error::Error::source) is the error of `read`, and the debug form, which `main`
 /// prints, has the whole chain.
 ///
+/// # Panics
+///
+/// If `read` panics. Later, that is a refusal of the text.
+///
 /// # Blocking
 ///
 /// It reads the file on this thread, at once, and needs no runtime: so the settings may say how

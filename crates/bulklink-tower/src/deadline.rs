@@ -118,6 +118,9 @@ impl Deadline {
     /// Gives a client's request this deadline, unless it has an earlier one: a request of reqwest
     /// as its timeout, one of `http` among its extensions.
     ///
+    /// A timeout is the time that is left now: attach it last, and again for each attempt of a
+    /// request that is retried.
+    ///
     /// ```
     /// # #[cfg(feature = "reqwest")]
     /// # {

@@ -96,7 +96,8 @@ impl Registry {
     }
 
     /// Returns the fate of the file of settings, if the registry is a
-    /// [part](crate::config::Apply) of one that is followed: of the last one, if of several.
+    /// [part](crate::config::Apply) of one that is followed: of the last one, if of several. It
+    /// stays as it is when the file is not watched any more.
     #[must_use]
     pub fn file_status(&self) -> Option<Arc<FileStatus>> {
         self.file.with(|file| file.clone())
