@@ -3,6 +3,7 @@
 mod bench;
 mod cfg;
 mod contests;
+mod deny;
 mod embedded;
 mod fuzz;
 mod links;
@@ -11,6 +12,7 @@ mod msrv;
 mod mutants;
 mod no_std;
 mod package;
+mod release;
 mod run;
 mod size;
 mod step;
@@ -105,6 +107,15 @@ enum Task {
     /// Build the packages of all crates, and with them, unpacked, what a user builds: programs with
     /// each feature, and the docs as docs.rs does
     Package,
+    /// Check licences, duplicate versions, sources and advisories of all dependencies
+    Deny,
+    /// Check what belongs to a release and is not checked on each commit, and print the commands
+    /// that publish it; publishes nothing
+    Release {
+        /// Required, because there is no other run
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Measure Bulklink and its peers: a table and JSON; installs valgrind if it may
     Bench(bench::Options),
     /// Measure how many requests are answered in time while too many come: a table, a plot and JSON
@@ -151,6 +162,8 @@ fn steps(task: Task) -> Vec<Step> {
         Task::Embedded { write } => embedded::steps(write),
         Task::Msrv => msrv::steps(),
         Task::Package => package::steps(),
+        Task::Deny => deny::steps(),
+        Task::Release { dry_run } => release::steps(dry_run),
         Task::Bench(options) => bench::steps(options),
         Task::Overload(options) => contests::overload(options),
         Task::Fleet(options) => contests::fleet(options),

@@ -8,7 +8,7 @@ mod prose;
 mod sources;
 #[cfg(test)]
 mod tests;
-mod tree;
+pub(crate) mod tree;
 
 use anyhow::{Result, ensure};
 
