@@ -16,15 +16,31 @@ pub(super) fn order(packages: &[Package]) -> Result<Vec<String>> {
     left.sort_by_key(|package| &package.name);
     let mut order = Vec::new();
     while !left.is_empty() {
-        let is_left = |dependency: &Dependency| left.iter().any(|package| package.name == dependency.name);
-        let is_free = |package: &&Package| !package.dependencies.iter().any(|one| is_published(one) && is_left(one));
-        let Some(next) = left.iter().position(is_free) else {
-            let names: Vec<_> = left.iter().map(|package| &*package.name).collect();
-            bail!("no order: a circle of dependencies among {}", names.join(", "));
+        let Some(next) = left.iter().position(|package| needed(package, &left).is_none()) else {
+            bail!("no order, because of a circle: {}", circle(&left).join(" -> "));
         };
         order.push(left.remove(next).name.clone());
     }
     Ok(order)
+}
+
+/// One of the packages that a package depends on.
+fn needed<'a>(package: &Package, packages: &[&'a Package]) -> Option<&'a Package> {
+    let mut dependencies = package.dependencies.iter().filter(|dependency| is_published(dependency));
+    dependencies.find_map(|one| packages.iter().find(|other| other.name == one.name).copied())
+}
+
+/// The names of a circle, if each of the packages depends on one of them.
+fn circle<'a>(packages: &[&'a Package]) -> Vec<&'a str> {
+    let mut path = vec![packages[0]];
+    while let Some(next) = needed(path[path.len() - 1], packages) {
+        let start = path.iter().position(|package| package.name == next.name);
+        path.push(next);
+        if let Some(start) = start {
+            return path[start..].iter().map(|package| &*package.name).collect();
+        }
+    }
+    Vec::new()
 }
 
 /// Whether the published package has the dependency. Cargo leaves out those for tests that have

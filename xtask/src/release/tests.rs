@@ -36,7 +36,7 @@ fn each_crate_comes_after_those_that_its_package_names_and_a_circle_has_no_order
     assert_eq!(order::order(&crates(&[("a", dev, "*"), ("serde", None, "^1")])).unwrap(), ["c", "b", "a"]);
     for of_c in [("a", None, "*"), ("a", dev, "^1")] {
         let error = order::order(&crates(&[of_c])).unwrap_err().to_string();
-        assert_eq!(error, "no order: a circle of dependencies among a, b, c");
+        assert_eq!(error, "no order, because of a circle: a -> b -> c -> a");
     }
 }
 
