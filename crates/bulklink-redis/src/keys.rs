@@ -46,7 +46,7 @@ impl Keys {
 
 /// The channel on which the transitions of a namespace's circuits are published. It is heard on all
 /// nodes of a cluster, and no share has a channel of this name, as no label is empty.
-#[cfg(feature = "breaker")]
+#[cfg(all(feature = "breaker", any(feature = "tokio", feature = "smol")))]
 pub fn circuits_channel(namespace: &str) -> String {
     format!("bl:{{{namespace}:}}:c")
 }

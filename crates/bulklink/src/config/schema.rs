@@ -29,7 +29,8 @@ pub fn duration(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A duration that is longer than zero.
+/// A duration that is longer than zero, for other crates.
+#[cfg(feature = "std")]
 pub fn positive_duration(generator: &mut SchemaGenerator) -> Schema {
     let positive = json_schema!({ "allOf": [{ "pattern": r"^\s*\d" }, { "pattern": "[1-9]" }] });
     let mut schema = duration(generator);
