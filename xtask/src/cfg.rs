@@ -18,20 +18,25 @@ const FOLDER: &str = "cfg";
 pub(crate) fn add(cargo: &mut Command, cfg: &str) -> Result<()> {
     // Cargo keeps apart what compilers of other paths have built.
     let compiler = workspace::target_path(FOLDER).join(cfg).with_extension(env::consts::EXE_EXTENSION);
-    fs::create_dir_all(workspace::target_path(FOLDER))?;
-    // That of an older xtask.
-    if compiler.exists() {
-        fs::remove_file(&compiler)?;
-    }
-    let own = env::current_exe()?;
-    // A copy where the target folder is on another file system.
-    let made = fs::hard_link(&own, &compiler).or_else(|_| fs::copy(&own, &compiler).map(drop));
-    made.with_context(|| format!("cannot make {}", compiler.display()))?;
+    copy_own(&compiler)?;
     // Without the cfg, all tests would pass, and prove nothing.
     let known = ask(Command::new(&compiler).args(["rustc", "--print", "cfg"])).unwrap_or_default();
     ensure!(known.lines().any(|line| line == cfg), "{} does not compile with {cfg}", compiler.display());
     cargo.env("RUSTC_WORKSPACE_WRAPPER", compiler);
     Ok(())
+}
+
+/// Puts this program at another path too.
+pub(crate) fn copy_own(path: &Path) -> Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    // That of an older xtask.
+    if path.exists() {
+        fs::remove_file(path)?;
+    }
+    let own = env::current_exe()?;
+    // A copy where the target folder is on another file system.
+    let made = fs::hard_link(&own, path).or_else(|_| fs::copy(&own, path).map(drop));
+    made.with_context(|| format!("cannot make {}", path.display()))
 }
 
 /// Compiles, if cargo has started this program as one of these compilers.
@@ -42,7 +47,11 @@ pub(crate) fn compile() -> Option<ExitCode> {
     if own.parent()?.file_name() != Some(OsStr::new(FOLDER)) {
         return None;
     }
-    let status = Command::new(args.next()?).args(args).arg("--cfg").arg(own.file_stem()?).status();
-    let code = status.ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
-    Some(code.map_or(ExitCode::FAILURE, ExitCode::from))
+    Some(finish(Command::new(args.next()?).args(args).arg("--cfg").arg(own.file_stem()?)))
+}
+
+/// Runs the program that this one is put around, and ends as it does.
+pub(crate) fn finish(command: &mut Command) -> ExitCode {
+    let code = command.status().ok().and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok());
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -10,6 +10,7 @@ mod links;
 mod lint;
 mod msrv;
 mod mutants;
+mod nightly;
 mod no_std;
 mod package;
 mod release;
@@ -132,7 +133,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    if let Some(code) = cfg::compile() {
+    if let Some(code) = cfg::compile().or_else(nightly::document) {
         return code;
     }
     let Cli { task, no_skip } = Cli::parse();

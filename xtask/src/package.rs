@@ -1,6 +1,7 @@
 //! `cargo xtask package`: builds the packages of all crates, and with them, unpacked, what a user
 //! builds: a small program with every feature, and the docs as docs.rs does.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::run::{cargo, command, run};
+use crate::nightly;
+use crate::run::{cargo, command, flags, run};
 use crate::step::Step;
 use crate::workspace::{self, Package};
 
@@ -17,18 +19,21 @@ const FILES: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// What the examples of the READMEs need beside our crates.
 const PEERS: &str = r#"
-async-std = "1"
-axum = { version = "0.8", default-features = false, features = ["http1", "tokio"] }
-smol = "2"
-tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
+async-std = { version = "1", optional = true }
+axum = { version = "0.8", default-features = false, features = ["http1", "tokio"], optional = true }
+smol = { version = "2", optional = true }
+tokio = { version = "1", features = ["macros", "rt-multi-thread"], optional = true }
 "#;
+
+/// The features of the user's program that bring the peers.
+const PEER_FEATURES: &str = "async-std,axum,smol,tokio";
 
 /// The steps of `cargo xtask package`.
 pub(crate) fn steps() -> Vec<Step> {
     vec![
         Step::new("packages", package),
         Step::new("features", || each(check_features)),
-        Step::new("examples", || each(build_example)),
+        Step::new("examples", || each(check_example)),
         Step::new("docs.rs", || each(document)),
     ]
 }
@@ -37,21 +42,31 @@ fn folder() -> PathBuf {
     workspace::target_path("package")
 }
 
-/// Builds all packages in the order of their dependencies, each against the others, and unpacks
-/// them.
+/// The folder of the user's program, and of our programs, unpacked.
+fn programs() -> PathBuf {
+    folder().join("programs")
+}
+
+/// Makes all packages, each against the others, and unpacks them for a user. Cargo does not build
+/// them: the next steps build what is unpacked, with all features.
 fn package() -> Result<()> {
     let (crates, unpacked) = (crates()?, folder().join("unpacked"));
-    let mut package = cargo(&["package", "--allow-dirty"]);
+    let mut package = cargo(&["package", "--allow-dirty", "--no-verify"]);
     package.args(crates.iter().flat_map(|one| ["-p", &one.name]));
     run(&mut package)?;
-    if unpacked.exists() {
-        fs::remove_dir_all(&unpacked)?;
+    for folder in [&unpacked, &programs()] {
+        if folder.exists() {
+            fs::remove_dir_all(folder)?;
+        }
+        fs::create_dir_all(folder)?;
     }
-    fs::create_dir_all(&unpacked)?;
     let mut sum = 0;
     for one in &crates {
         let archive = folder().join(format!("{}-{}.crate", one.name, one.version));
-        run(command("tar", &["-xzf"]).arg(&archive).arg("-C").arg(&unpacked))?;
+        let parent = one.unpacked().with_file_name("");
+        // With the time of now: by those of the archives, which never change, cargo would take what
+        // it built in an earlier run.
+        run(command("tar", &["-xzmf"]).arg(&archive).arg("-C").arg(parent))?;
         for file in FILES {
             let path = one.unpacked().join(file);
             ensure!(path.is_file(), "the package {} has no {file}", one.name);
@@ -61,12 +76,13 @@ fn package() -> Result<()> {
         }
         sum += fs::metadata(&archive)?.len();
     }
+    write_user(&crates)?;
     println!("{} packages, {} KiB", crates.len(), sum / 1024);
     Ok(())
 }
 
 /// The crates to publish. All of them are: none is left out by `publish = false`.
-fn crates() -> Result<Vec<Package>> {
+pub(crate) fn crates() -> Result<Vec<Package>> {
     let crates: Vec<_> = workspace::packages()?.into_iter().filter(Package::is_crate).collect();
     for one in &crates {
         ensure!(one.is_published(), "{} has `publish = false`", one.name);
@@ -87,30 +103,55 @@ fn each(check: impl Fn(&Package) -> Result<()>) -> Result<()> {
     crates()?.iter().try_for_each(|one| check(one).with_context(|| format!("the package {}", one.name)))
 }
 
-/// Builds a program with no feature, each one alone, the default ones, and all.
+/// Writes the program of a user, who has none of our crates unless a feature asks for it. Beside it
+/// are our own programs, which share its versions.
+fn write_user(crates: &[Package]) -> Result<()> {
+    let (own, libraries): (Vec<_>, Vec<_>) = crates.iter().partition(|one| one.is_program());
+    let own: Vec<_> = own.iter().map(|one| format!("{}-{}", one.name, one.version)).collect();
+    let mut manifest = format!("[package]\nname = \"user\"\nedition = \"2024\"\n\n[workspace]\nmembers = {own:?}\n");
+    write!(manifest, "\n[dependencies]{PEERS}")?;
+    for one in &libraries {
+        let options = "default-features = false, optional = true";
+        writeln!(manifest, "{} = {{ path = '{}', {options} }}", one.name, one.unpacked().display())?;
+    }
+    manifest.push_str("\n[patch.crates-io]\n");
+    for one in &libraries {
+        writeln!(manifest, "{} = {{ path = '{}' }}", one.name, one.unpacked().display())?;
+    }
+    fs::create_dir_all(programs().join("src/bin"))?;
+    fs::write(programs().join("Cargo.toml"), manifest)?;
+    fs::write(programs().join("src/main.rs"), "fn main() {}\n")?;
+    // The versions that the workspace is tested with.
+    fs::copy(workspace::root().join("Cargo.lock"), programs().join("Cargo.lock"))?;
+    Ok(())
+}
+
+/// Cargo for one of the programs. All have one target folder. A warning fails, but for those of the
+/// crates of others.
+fn cargo_there(args: &[&str]) -> Command {
+    let mut cargo = cargo(args);
+    cargo.env("RUSTFLAGS", flags("RUSTFLAGS", "-D warnings"));
+    cargo.current_dir(programs()).arg("--quiet").arg("--target-dir").arg(folder().join("target"));
+    cargo
+}
+
+/// Checks a program with no feature of a crate, each one alone, and all. Our own programs have no
+/// features.
 fn check_features(one: &Package) -> Result<()> {
     if one.is_program() {
-        return Ok(());
+        return run(&mut cargo_there(&["check", "-p", &one.name]));
     }
     let features = || one.features.keys().map(String::as_str).filter(|feature| *feature != "default");
     // Without the standard library, a bulkhead has no lock of its own.
     let lock = features().find(|feature| *feature == "critical-section");
-    let alone = features().map(|feature| {
-        let mut set: Vec<_> = [feature].into_iter().chain(lock).collect();
-        set.dedup();
-        set
-    });
-    let sets = [lock.into_iter().collect(), features().collect()].into_iter().chain(alone);
-    for features in sets {
-        let program = Program::new(one, &format!("default-features = false, features = {features:?}"))?;
-        program.write("fn main() {}\n")?;
-        run(&mut program.cargo(&["check", "--quiet"]))?;
-    }
-    Ok(())
+    let alone = features().map(|feature| lock.into_iter().chain([feature]).collect());
+    let sets: BTreeSet<BTreeSet<_>> = alone.chain([lock.into_iter().collect(), features().collect()]).collect();
+    sets.into_iter()
+        .try_for_each(|features| run(&mut cargo_there(&["check", "--bin", "user", "--features", &one.with(features)])))
 }
 
-/// Builds the example of a README as the whole of a program, with the default features.
-fn build_example(one: &Package) -> Result<()> {
+/// Checks the example of a README as the whole of a program, with the default features.
+fn check_example(one: &Package) -> Result<()> {
     let readme = fs::read_to_string(one.unpacked().join("README.md"))?;
     let Some((_, code)) = readme.split_once("```rust") else {
         ensure!(one.is_program(), "README.md has no example");
@@ -119,9 +160,12 @@ fn build_example(one: &Package) -> Result<()> {
     let (_, code) = code.split_once('\n').context("no code")?;
     let (code, _) = code.split_once("```").context("no end of the code")?;
     let main = if code.contains("fn main") { "" } else { "fn main() {}\n" };
-    let program = Program::new(one, "")?;
-    program.write(&format!("{code}\n{main}"))?;
-    run(&mut program.cargo(&["check", "--quiet"]))
+    // Not all examples have a use for what they show.
+    let program = format!("#![allow(dead_code)]\n{code}\n{main}");
+    fs::write(programs().join("src/bin").join(&one.name).with_extension("rs"), program)?;
+    let default = one.features.contains_key("default").then_some("default");
+    let features = format!("{},bulklink-tokio,{PEER_FEATURES}", one.with(default));
+    run(&mut cargo_there(&["check", "--bin", &one.name, "--features", &features]))
 }
 
 /// Builds the docs as docs.rs does, with all features and the badges of what needs one.
@@ -129,60 +173,25 @@ fn document(one: &Package) -> Result<()> {
     if one.is_program() {
         return Ok(());
     }
-    let features: Vec<_> = one.features.keys().collect();
-    let program = Program::new(one, &format!("features = {features:?}"))?;
-    program.write("fn main() {}\n")?;
-    let mut doc = program.cargo(&["doc", "--quiet", "--no-deps", "-p", &one.name]);
+    let features = one.with(one.features.keys().map(String::as_str));
+    // The features belong to the user's program, which has no library to document.
+    let mut doc = cargo_there(&["doc", "--lib", "--no-deps", "-p", "user", "-p", &one.name, "--features", &features]);
     // The badges are a feature of nightly compilers, which docs.rs has.
-    run(doc.env("RUSTC_BOOTSTRAP", "1").env("RUSTDOCFLAGS", "--cfg docsrs -D warnings"))
-}
-
-/// A program of a user, that depends on an unpacked package.
-struct Program {
-    folder: PathBuf,
-    manifest: String,
-}
-
-impl Program {
-    fn new(one: &Package, options: &str) -> Result<Self> {
-        let folder = folder().join("programs").join(&one.name);
-        let mut manifest =
-            "[package]\nname = \"user\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n".to_owned();
-        let comma = if options.is_empty() { "" } else { ", " };
-        writeln!(manifest, "{} = {{ path = '{}'{comma}{options} }}", one.name, one.unpacked().display())?;
-        if options.is_empty() {
-            manifest.push_str(PEERS.trim_start());
-            if one.name != "bulklink-tokio" {
-                writeln!(manifest, "bulklink-tokio = \"*\"")?;
-            }
-        }
-        manifest.push_str("\n[patch.crates-io]\n");
-        for other in crates()?.iter().filter(|other| !other.is_program()) {
-            writeln!(manifest, "{} = {{ path = '{}' }}", other.name, other.unpacked().display())?;
-        }
-        Ok(Program { folder, manifest })
-    }
-
-    fn write(&self, main: &str) -> Result<()> {
-        fs::create_dir_all(self.folder.join("src"))?;
-        fs::write(self.folder.join("Cargo.toml"), &self.manifest)?;
-        fs::write(self.folder.join("src/main.rs"), main)?;
-        // The versions that the workspace is tested with.
-        fs::copy(workspace::root().join("Cargo.lock"), self.folder.join("Cargo.lock"))?;
-        Ok(())
-    }
-
-    /// All programs have one target folder.
-    fn cargo(&self, args: &[&str]) -> Command {
-        let mut cargo = cargo(args);
-        cargo.current_dir(&self.folder).arg("--target-dir").arg(folder().join("target"));
-        cargo
-    }
+    nightly::add(&mut doc)?;
+    run(doc.env("RUSTDOCFLAGS", "--cfg docsrs -D warnings"))
 }
 
 impl Package {
+    /// A program must be a member of the workspace below [`programs`], and a library must not.
     fn unpacked(&self) -> PathBuf {
-        folder().join("unpacked").join(format!("{}-{}", self.name, self.version))
+        let parent = if self.is_program() { programs() } else { folder().join("unpacked") };
+        parent.join(format!("{}-{}", self.name, self.version))
+    }
+
+    /// The features of the user's program that bring this crate with these of its own.
+    fn with<'a>(&self, features: impl IntoIterator<Item = &'a str>) -> String {
+        let name = &self.name;
+        features.into_iter().fold(name.clone(), |all, feature| format!("{all},{name}/{feature}"))
     }
 
     /// Returns whether users install it, and have no program that depends on it.

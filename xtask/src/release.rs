@@ -29,6 +29,7 @@ pub(crate) fn steps(dry_run: bool) -> Vec<Step> {
     let quick = vec![
         Step::new("tree", tree),
         Step::new("versions", || versions::check(&Tree::read()?)),
+        Step::new("manifests", || package::crates().map(drop)),
         Step::new("changelog", || changelog(&Tree::read()?)),
         Step::new("tag", tag),
         Step::new("order", || order::crates().map(|order| println!("{}", order.join(" ")))),
