@@ -1,5 +1,6 @@
 //! `cargo xtask`: a subcommand for everything that this project builds, checks and measures.
 
+mod api;
 mod bench;
 mod cfg;
 mod contests;
@@ -117,6 +118,13 @@ enum Task {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Compare the public API of all libraries with the recorded listings, check that each of its
+    /// types has a name, and find the changes since the last release that break users
+    Api {
+        /// Replace the recorded listings by those of the sources
+        #[arg(long)]
+        write: bool,
+    },
     /// Measure Bulklink and its peers: a table and JSON; installs valgrind if it may
     Bench(bench::Options),
     /// Measure how many requests are answered in time while too many come: a table, a plot and JSON
@@ -165,6 +173,7 @@ fn steps(task: Task) -> Vec<Step> {
         Task::Package => package::steps(),
         Task::Deny => deny::steps(),
         Task::Release { dry_run } => release::steps(dry_run),
+        Task::Api { write } => api::steps(write),
         Task::Bench(options) => bench::steps(options),
         Task::Overload(options) => contests::overload(options),
         Task::Fleet(options) => contests::fleet(options),

@@ -195,7 +195,7 @@ impl Package {
     }
 
     /// Returns whether users install it, and have no program that depends on it.
-    fn is_program(&self) -> bool {
+    pub(crate) fn is_program(&self) -> bool {
         let source = self.manifest_path.parent().map(|folder| folder.join("src"));
         source.as_deref().is_some_and(|source: &Path| source.join("main.rs").is_file())
     }

@@ -213,6 +213,7 @@ use runtime::{Clock, DriverHome, Runtime, Spawn, SpawnBlocking, SpawnError, Time
 
 #[cfg(feature = "std")]
 pub use bulklink_core::Histogram;
+pub use bulklink_core::{CapacityReport as GateReport, Event as GateEvent};
 pub use bulklink_core::{
     EventFilter, EventKind, Finding, FindingCode, Interval, IntervalError, InvalidArgument, Limits, Load, Occupancy,
     Reserve, Resized, Restriction, Severity, Snapshot, Totals,

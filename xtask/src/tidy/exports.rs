@@ -31,7 +31,9 @@ pub(super) fn exports(tree: &Tree, findings: &mut Findings) {
 /// Returns the names of a crate's root: its public modules and its re-exports.
 fn exported(code: &str) -> impl Iterator<Item = &str> {
     let lists = captures(r"(?m)^pub (?:mod|use) (?:\w+::)*\{?([^;}]*)", code);
-    lists.into_iter().flat_map(words).filter(|name| !KEPT.contains(name))
+    // The last word is the new name of one that is exported `as` another.
+    let names = lists.into_iter().flat_map(|list| list.split(',').filter_map(|path| words(path).last()));
+    names.filter(|name| !KEPT.contains(name))
 }
 
 fn code(file: &File) -> String {

@@ -160,7 +160,7 @@ fn a_lint_that_is_not_denied_or_not_taken_is_found() {
 #[test]
 fn a_name_that_an_adapter_does_not_export_is_found() {
     let front =
-        "//! A.\npub mod keys;\npub mod runtime;\nmod own;\npub use a::b::{Slot,\n    Tsc};\npub use c::Call;\n";
+        "//! A.\npub mod keys;\npub mod runtime;\nmod own;\npub use a::b::{Slot,\n    Tsc};\npub use c::Old as Call;\n";
     let front = ("crates/bulklink/src/lib.rs", front);
     for (adapter, missing) in [
         ("pub use bulklink::{Slot, keys};\npub type Call = bulklink::Call<X>;\n", 0),

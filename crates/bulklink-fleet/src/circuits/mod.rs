@@ -30,7 +30,6 @@ use thiserror::Error;
 
 use self::driver::Hub;
 use self::member::{Member, WeakSeat};
-pub use self::replica::Sharing;
 use self::replica::{Pace, Replica};
 use self::signal::{Keep, Needs};
 pub use self::store::{
@@ -38,7 +37,7 @@ pub use self::store::{
 };
 use crate::fleet::build;
 use crate::trouble::Trouble;
-use crate::{Name, Namespace};
+use crate::{Name, Namespace, StoreError};
 
 /// How a process uses the store.
 #[derive(Clone, Copy, Debug)]
@@ -242,4 +241,19 @@ impl<S, R> fmt::Debug for CircuitsBuilder<S, R> {
             .field("options", &self.options)
             .finish_non_exhaustive()
     }
+}
+
+/// How a breaker stands to the store that it shares its circuit through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sharing {
+    /// Whether the store is in reach. If not, the circuit goes by the calls of this process alone.
+    pub is_connected: bool,
+    /// For how long the store has been out of reach: since the breaker was built, if it never was
+    /// in reach. Zero if it is.
+    pub down_for: Duration,
+    /// The error by which the store was lost, if there was one.
+    pub error: Option<StoreError>,
+    /// Whether another process uses other settings for the same circuit, by the last answer.
+    pub settings_differ: bool,
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use bulklink_breaker::plumbing::{Access, Settled, Window};
 use bulklink_breaker::{Circuit, Instant, Mark, Outcomes, Pass, Refusal, Settings, State};
 
-use super::{Force, Refused, Report, Row};
+use super::{Force, Refused, Report, Row, Sharing};
 use crate::StoreError;
 
 /// How long a circuit that the store refuses is left alone.
@@ -94,21 +94,6 @@ pub struct Answer {
 
 /// The answers to calls that asked for a probe. With `None`, the circuit of the process decides.
 pub type Verdicts = Vec<(AskId, Option<Result<Pass, Refusal>>)>;
-
-/// How a breaker stands to the store that it shares its circuit through.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Sharing {
-    /// Whether the store is in reach. If not, the circuit goes by the calls of this process alone.
-    pub is_connected: bool,
-    /// For how long the store has been out of reach: since the breaker was built, if it never was
-    /// in reach. Zero if it is.
-    pub down_for: Duration,
-    /// The error by which the store was lost, if there was one.
-    pub error: Option<StoreError>,
-    /// Whether another process uses other settings for the same circuit, by the last answer.
-    pub settings_differ: bool,
-}
 
 /// The command that is under way.
 #[derive(Clone, Debug, PartialEq, Eq)]

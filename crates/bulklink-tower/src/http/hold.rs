@@ -59,10 +59,12 @@ pub trait HoldSlot {
 
     /// Returns the response, which holds `held` from now on: the slot and the call of a guard. Only
     /// layers can make one.
+    #[doc(hidden)]
     fn hold(self, held: Option<Held>) -> Self::Holding;
 
     /// As [`hold`](HoldSlot::hold), for a client: a response that upgrades the connection has the
     /// [`HeldSlot`] among its extensions.
+    #[doc(hidden)]
     fn hold_upgrade(self, held: Option<Held>) -> Self::Holding
     where
         Self: Sized,

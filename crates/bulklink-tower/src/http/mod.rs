@@ -17,11 +17,11 @@ pub(crate) mod upstream;
 pub use body::Body;
 pub use headers::{KeyHeader, TimeoutHeader};
 pub use hold::{HeldSlot, HoldBody, HoldSlot};
-pub use pause::{PauseLayer, PauseService};
+pub use pause::{PauseFuture, PauseLayer, PauseService};
 pub use remote::RemoteRejection;
 #[cfg(feature = "reqwest")]
 pub use reqwest::host;
 #[cfg(feature = "axum")]
 pub(crate) use respond::UpstreamTimedOut;
 pub use respond::{Respond, Responses};
-pub use stream::{LimitedStream, StreamLimitLayer, StreamLimitService, StreamTimedOut};
+pub use stream::{LimitedStream, StreamLimitFuture, StreamLimitLayer, StreamLimitService, StreamTimedOut};

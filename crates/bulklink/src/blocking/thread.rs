@@ -93,6 +93,7 @@ impl<C> Wake for Thread<C> {
     }
 }
 
+#[doc(hidden)]
 impl<C: Clock> Clock for Arc<Thread<C>> {
     type Instant = C::Instant;
 
@@ -105,6 +106,7 @@ impl<C: Clock> Clock for Arc<Thread<C>> {
     }
 }
 
+#[doc(hidden)]
 impl<C: Clock> Timer for Arc<Thread<C>> {
     type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 

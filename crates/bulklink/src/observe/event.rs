@@ -17,10 +17,10 @@ use crate::time::runtime::DynClock;
 /// A transition of a bulkhead, with the figures right after it. It never holds arguments or results
 /// of an operation.
 ///
-/// It dereferences to the gate's own event. That has the fields `kind`, an
-/// [`EventKind`](crate::EventKind); `occupancy`, the figures right after the transition, an
-/// [`Occupancy`](crate::Occupancy); `number`, which counts the events from 1; and `is_closed`. Its
-/// methods `waited()`, `cost()`, `from_queue()` and others return what only some kinds have.
+/// It dereferences to the gate's own event, a [`GateEvent`](crate::GateEvent). That has the fields
+/// `kind`, an [`EventKind`](crate::EventKind); `occupancy`, the figures right after the transition,
+/// an [`Occupancy`](crate::Occupancy); `number`, which counts the events from 1; and `is_closed`.
+/// Its methods `waited()`, `cost()`, `from_queue()` and others return what only some kinds have.
 ///
 /// For a histogram of waits, take `waited()` of the admissions among the events of
 /// [`EventFilter::WAITS`](crate::EventFilter::WAITS). The calls that were admitted without a wait

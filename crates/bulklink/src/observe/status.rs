@@ -47,7 +47,8 @@ pub struct Status {
 /// The findings of a [`Status`] about capacity, with the label; made by
 /// [`Status::capacity_report`].
 ///
-/// It dereferences to the gate's own report, which has the severity, the findings and the ratios.
+/// It dereferences to the gate's own report, a [`GateReport`](crate::GateReport): the severity, the
+/// findings and the ratios.
 /// [`Display`](fmt::Display) summarises it in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
