@@ -9,6 +9,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tree;
+mod versions;
 
 use anyhow::{Result, ensure};
 
@@ -18,7 +19,7 @@ use crate::step::Step;
 /// A rule: finds the lines of the tree that break it.
 type Rule = fn(&Tree, &mut Findings);
 
-const RULES: [(&str, Rule); 10] = [
+const RULES: [(&str, Rule); 11] = [
     ("header", sources::header),
     ("length", sources::length),
     ("core-attributes", sources::core_attributes),
@@ -27,6 +28,7 @@ const RULES: [(&str, Rule); 10] = [
     ("dependencies", packages::dependencies),
     ("lints", packages::lints),
     ("features", packages::features),
+    ("versions", versions::versions),
     ("exports", exports::exports),
     ("named-tests", named_tests::check),
 ];

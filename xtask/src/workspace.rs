@@ -51,11 +51,13 @@ pub(crate) struct Package {
 #[derive(Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// The required versions: `*` if the manifest has only a path.
+    /// The required versions, as in `^1.2`: `*` if the manifest has only a path.
     #[serde(default)]
     pub(crate) req: String,
     /// `None` for a normal dependency, else "dev" or "build".
     pub(crate) kind: Option<String>,
+    #[serde(default)]
+    pub(crate) optional: bool,
 }
 
 impl Package {

@@ -38,7 +38,14 @@
 //!
 //! The [page of the guide][guide] has more.
 //!
+//! # Versions
+//!
+//! The feature `reqwest` is for reqwest 0.13, `http` for http 1, `serde` for serde 1; events are of
+//! tracing 0.1.
+//! Their next versions come with [one of this crate][versions].
+//!
 //! [guide]: https://github.com/bulklink/bulklink/blob/main/docs/guide/circuit-breaker.md
+//! [versions]: https://github.com/bulklink/bulklink/blob/main/docs/VERSIONS.md
 
 #![doc(html_root_url = "https://docs.rs/bulklink-breaker/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -29,6 +29,13 @@
 //!
 //! With the feature `circuits`, processes also share the circuits of `bulklink-breaker`: see
 //! [`Circuits`](circuits::Circuits).
+//!
+//! # Versions
+//!
+//! With the feature `serde`, the API has types of serde 1; events are of tracing 0.1.
+//! Their next versions come with [one of this crate][versions].
+//!
+//! [versions]: https://github.com/bulklink/bulklink/blob/main/docs/VERSIONS.md
 
 #![doc(html_root_url = "https://docs.rs/bulklink-fleet/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -49,7 +49,14 @@
 //! keys](bulklink::partitions::Builder::show_keys), the ten with the most load are exported; of
 //! others, no key.
 //!
+//! # Versions
+//!
+//! The feature `axum` is for axum 0.8, `metrics` for metrics 0.24, and `opentelemetry` for
+//! opentelemetry 0.33.
+//! Their next versions come with [one of this crate][versions].
+//!
 //! [`grafana`]: https://docs.rs/crate/bulklink-metrics/latest/source/grafana/
+//! [versions]: https://github.com/bulklink/bulklink/blob/main/docs/VERSIONS.md
 
 #![doc(html_root_url = "https://docs.rs/bulklink-metrics/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

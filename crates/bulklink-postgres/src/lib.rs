@@ -36,6 +36,14 @@
 //!   connection: see [`PostgresStoreBuilder::lock_timeout`].
 //! - After a crash, after a standby was promoted and in a restored backup, nothing is granted until
 //!   all leases of before are known or over: an unlogged table shows it.
+//!
+//! # Versions
+//!
+//! A program chooses the cryptography of rustls 0.23. The client of the server is no part of the
+//! API.
+//! Their next versions come with [one of this crate][versions].
+//!
+//! [versions]: https://github.com/bulklink/bulklink/blob/main/docs/VERSIONS.md
 
 #![doc(html_root_url = "https://docs.rs/bulklink-postgres/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -46,6 +46,14 @@
 //! A server should have the policy `noeviction`. On a cluster, each name lives on one node.
 //! Sentinel is not supported: [`RedisStore`](RedisStore#clusters-and-failover) has the
 //! alternatives.
+//!
+//! # Versions
+//!
+//! A program chooses the cryptography of rustls 0.23. The client of the server is no part of the
+//! API.
+//! Their next versions come with [one of this crate][versions].
+//!
+//! [versions]: https://github.com/bulklink/bulklink/blob/main/docs/VERSIONS.md
 
 #![doc(html_root_url = "https://docs.rs/bulklink-redis/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

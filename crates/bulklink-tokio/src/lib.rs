@@ -218,8 +218,15 @@
 //!
 //! Calls without a limit work on any executor, and so do calls that are rejected in any case.
 //!
+//! # Versions
+//!
+//! The API has types of tokio 1 and, with the feature `serde`, of serde 1; events and spans are of
+//! tracing 0.1.
+//! Their next versions come with [one of this crate][versions].
+//!
 //! [budget]: https://docs.rs/tokio/latest/tokio/task/coop/index.html
 //! [`consume_budget`]: https://docs.rs/tokio/latest/tokio/task/coop/fn.consume_budget.html
+//! [versions]: https://github.com/bulklink/bulklink/blob/main/docs/VERSIONS.md
 
 #![doc(html_root_url = "https://docs.rs/bulklink-tokio/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

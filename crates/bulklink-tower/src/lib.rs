@@ -114,6 +114,15 @@
 //!
 //! A future that is dropped drops the request, or the service's future, and then gives
 //! back its slot or its place in the queue. The same holds if the service panics.
+//!
+//! # Versions
+//!
+//! The API has types of tower-layer 0.3 and tower-service 0.3. The feature `http` is for http 1,
+//! http-body 1 and bytes 1, `axum` for axum 0.8, `reqwest` for reqwest 0.13. Events are of
+//! tracing 0.1.
+//! Their next versions come with [one of this crate][versions].
+//!
+//! [versions]: https://github.com/bulklink/bulklink/blob/main/docs/VERSIONS.md
 
 #![doc(html_root_url = "https://docs.rs/bulklink-tower/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -165,7 +165,14 @@
 //! The queue allocates under the lock, in chunks as it grows: 4 places at first, and 128 at most.
 //! It keeps its allocations. While no call waits, admission and release allocate nothing.
 //!
+//! # Versions
+//!
+//! The API has types of futures-core 0.3 and, with the feature `serde`, of serde 1. Spans and
+//! events are of tracing 0.1.
+//! Their next versions come with [one of this crate][versions].
+//!
 //! [`bulklink-core`]: https://docs.rs/bulklink-core
+//! [versions]: https://github.com/bulklink/bulklink/blob/main/docs/VERSIONS.md
 
 #![doc(html_root_url = "https://docs.rs/bulklink/latest")]
 #![no_std]

@@ -2,7 +2,7 @@
 
 use super::named_tests::{self, PAGES};
 use super::tree::{File, Findings, Tree};
-use super::{Rule, exports, packages, prose, sources};
+use super::{Rule, exports, packages, prose, sources, versions};
 
 fn found(rule: Rule, tree: &Tree) -> Vec<usize> {
     let mut findings = Findings::default();
@@ -97,6 +97,39 @@ fn a_feature_without_a_row_in_the_readme_is_found() {
             [("README.md", row), (&own, OWN)].map(|(path, text)| File { path: path.to_owned(), text: text.to_owned() });
         let tree = Tree { files: files.into(), packages: vec![serde_json::from_value(package).unwrap()] };
         assert_eq!(found(packages::features, &tree).len(), wanted, "{name}: {row}");
+    }
+}
+
+#[test]
+fn a_crate_of_the_api_that_is_unstated_unnamed_or_without_a_feature_is_found() {
+    let (line, row, says) = ("pub fn a::f(axum::Router)", "| `x` | for axum 0.8 |", "//! For axum 0.8.");
+    for (line, row, docs, req, optional, wanted) in [
+        (line, row, says, "^0.8.1", true, 0),
+        (line, "| `x` | for `axum` 0.8: a route |", "//! For `axum` 0.8", "^0.8", true, 0),
+        (line, row, says, "^0.9", true, 2),
+        (line, row, "//! For axum.", "^0.8", true, 1),
+        (line, "| `x` | for axum 0.81 |", says, "^0.8", true, 1),
+        (line, "| `x` | for axum 0.8.9 |", says, "^0.8", true, 1),
+        (line, "| `y` | for axum 0.8 |", says, "^0.8", true, 1),
+        (line, row, "//! For axum 0.7.\nfn axum() {} // axum 0.8", "^0.8", true, 1),
+        (line, row, says, "^0.8", false, 1),
+        (line, "| `x` | for axum 1 |", "", "^1.2.3", true, 0),
+        (line, row, "", "^1.2", true, 1),
+        (line, "", "", "^1", false, 0),
+        ("impl axum_core::A for core::B<bulklink::C>", row, says, "^0.8", true, 0),
+        ("impl core::A for bulklink::C", "", "", "^0.8", true, 0),
+        ("pub fn a::f(hyper::Body)", "", "", "^0.8", true, 1),
+    ] {
+        let enabled = if optional { &["dep:axum"][..] } else { &[] };
+        let package = serde_json::json!({
+            "name": "a", "manifest_path": "/crates/a/Cargo.toml", "features": { "x": enabled },
+            "dependencies": [{ "name": "axum", "kind": null, "req": req, "optional": optional }],
+        });
+        let line = line.replace(" a::", " bulklink_a::");
+        let files = [("api/a.txt", &*line), ("crates/a/README.md", row), ("crates/a/src/lib.rs", docs)];
+        let files = files.map(|(path, text)| File { path: path.to_owned(), text: text.to_owned() });
+        let tree = Tree { files: files.into(), packages: vec![serde_json::from_value(package).unwrap()] };
+        assert_eq!(found(versions::versions, &tree).len(), wanted, "{line}, {req}, {row}, {docs}");
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::run::{ask, command};
 use crate::workspace::{self, Package};
 
-/// All sources, pages and manifests of the repository, and the packages of the workspace.
+/// All sources, pages, manifests and listings of the repository, and the packages of the workspace.
 #[derive(Default)]
 pub(crate) struct Tree {
     pub(crate) files: Vec<File>,
@@ -44,7 +44,8 @@ impl Tree {
     /// Reads the files that git tracks or would track.
     pub(crate) fn read() -> Result<Self> {
         let mut list = command("git", &["ls-files", "--cached", "--others", "--exclude-standard"]);
-        let list = ask(list.args(["*.rs", "*.md", "*Cargo.toml"])).context("git does not list the files")?;
+        let list =
+            ask(list.args(["*.rs", "*.md", "*Cargo.toml", "api/*.txt"])).context("git does not list the files")?;
         // Git also lists files that are deleted and not yet committed.
         let present = list.lines().map(|path| (path, workspace::root().join(path))).filter(|(_, file)| file.is_file());
         let read = |(path, file)| Ok(File { path: String::from(path), text: fs::read_to_string(file)? });

@@ -2,6 +2,7 @@
 
 /// A format of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Format {
     /// Prometheus' text format 0.0.4.
     #[default]
