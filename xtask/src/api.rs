@@ -27,8 +27,8 @@ pub(crate) fn steps(write: bool) -> Vec<Step> {
     let release = semver::last_release();
     vec![
         Step::new("docs as JSON", || docs::write(workspace::root(), &docs::folder("now"))),
-        Step::new("listings", move || compare(write)),
         Step::new("names", names),
+        Step::new("listings", move || compare(write)),
         Step::new(semver::title(release.as_deref()), || release.map_or(Ok(()), |release| semver::check(&release))),
     ]
 }
