@@ -97,10 +97,10 @@ fn tag() -> Result<()> {
 /// Prints how to publish all crates, each after those that it needs.
 fn print() -> Result<()> {
     let version = versions::of(&Tree::read()?.packages)?.to_owned();
-    println!("Not run, because a person must: RELEASING.md has the reasons.\n");
+    println!("Nothing is published. Run these by hand, as RELEASING.md describes:\n");
     println!("git tag --annotate v{version} --message 'Bulklink {version}'");
     for name in order::crates()? {
-        println!("cargo publish --locked --package {name}");
+        println!("cargo publish --package {name}");
     }
     println!("git push origin v{version}");
     Ok(())
