@@ -22,14 +22,17 @@ use crate::workspace::{self, Package};
 /// The folder of the recorded listings.
 const FOLDER: &str = "api";
 
-/// The steps of `cargo xtask api`. With `write`, the listings become those of the sources.
-pub(crate) fn steps(write: bool) -> Vec<Step> {
+/// The steps of `cargo xtask api`. With `write`, the listings become those of the sources; with
+/// `install`, cargo-semver-checks is installed, which compiles 400 crates.
+pub(crate) fn steps(write: bool, install: bool) -> Vec<Step> {
     let release = semver::last_release();
     vec![
         Step::new("docs as JSON", || docs::write(workspace::root(), &docs::folder("now"))),
         Step::new("names", names),
         Step::new("listings", move || compare(write)),
-        Step::new(semver::title(release.as_deref()), || release.map_or(Ok(()), |release| semver::check(&release))),
+        Step::new(semver::title(release.as_deref()), move || {
+            release.map_or(Ok(()), |release| semver::check(&release, install))
+        }),
     ]
 }
 

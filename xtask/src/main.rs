@@ -124,6 +124,10 @@ enum Task {
         /// Replace the recorded listings by those of the sources
         #[arg(long)]
         write: bool,
+        /// Install cargo-semver-checks if it is missing, which compiles 400 crates; without it, the
+        /// changes since the last release are those of the listings
+        #[arg(long)]
+        install: bool,
     },
     /// Measure Bulklink and its peers: a table and JSON; installs valgrind if it may
     Bench(bench::Options),
@@ -173,7 +177,7 @@ fn steps(task: Task) -> Vec<Step> {
         Task::Package => package::steps(),
         Task::Deny => deny::steps(),
         Task::Release { dry_run } => release::steps(dry_run),
-        Task::Api { write } => api::steps(write),
+        Task::Api { write, install } => api::steps(write, install),
         Task::Bench(options) => bench::steps(options),
         Task::Overload(options) => contests::overload(options),
         Task::Fleet(options) => contests::fleet(options),

@@ -78,6 +78,14 @@ pub(crate) fn packages() -> Result<Vec<Package>> {
     Ok(serde_json::from_value(metadata["packages"].take())?)
 }
 
+/// The part of a version or a requirement that compatible versions share: `0.8` of `^0.8.1`, and
+/// `1` of `1.2.0`.
+pub(crate) fn compatible(version: &str) -> String {
+    let numbers: Vec<_> = version.trim_start_matches(['^', 'v']).split('.').collect();
+    let count = if numbers[0] == "0" { 2 } else { 1 };
+    numbers[..count.min(numbers.len())].join(".")
+}
+
 /// Returns the matches of the first group of a pattern in a text.
 pub(crate) fn captures<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
     static COMPILED: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());

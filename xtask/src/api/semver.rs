@@ -1,13 +1,18 @@
-//! The changes since the last release, judged by cargo-semver-checks.
+//! The changes since the last release that break users: judged by cargo-semver-checks, or by the
+//! listings where that is missing.
 
 use std::fs;
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 
-use super::docs;
+use super::{FOLDER, docs};
 use crate::run::{ask, command, run};
 use crate::step::Missing;
 use crate::toolchain::programs;
+use crate::workspace::{self, compatible};
+
+const NAME: &str = "cargo-semver-checks";
 
 const VERSION: &str = "0.51.0";
 
@@ -22,11 +27,18 @@ pub(super) fn title(release: Option<&str>) -> String {
     release.map_or("semver: NO RELEASE IS TAGGED YET".to_owned(), |tag| format!("semver since {tag}"))
 }
 
-/// Compares the docs of now with those of a release. Fails if the versions must grow by more than
-/// they do.
-pub(super) fn check(release: &str) -> Result<()> {
-    let program = programs::from_registry("cargo-semver-checks", VERSION);
-    let program = program.map_err(|error| Missing(format!("no cargo-semver-checks: {error:#}")))?;
+/// Fails if the version must grow by more than it does since a release.
+pub(super) fn check(release: &str, install: bool) -> Result<()> {
+    let program =
+        if install { Some(programs::from_registry(NAME, VERSION)?) } else { programs::installed(NAME, VERSION) };
+    match program {
+        Some(program) => check_docs(&program, release),
+        None => check_listings(release),
+    }
+}
+
+/// Compares the docs of now with those of the release.
+fn check_docs(program: &Path, release: &str) -> Result<()> {
     let (sources, then, now) = (docs::folder("sources"), docs::folder("then"), docs::folder("now"));
     if sources.exists() {
         fs::remove_dir_all(&sources)?;
@@ -43,9 +55,28 @@ pub(super) fn check(release: &str) -> Result<()> {
         if !then.exists() {
             continue;
         }
-        let mut check = command(&program, &["semver-checks", "--baseline-rustdoc"]);
+        let mut check = command(program, &["semver-checks", "--baseline-rustdoc"]);
         // All crates are judged, and the first failure is kept.
         result = result.and(run(check.arg(then).arg("--current-rustdoc").arg(now)));
     }
     result
+}
+
+/// Compares the listings with those of the release. A line that is gone breaks users, or may do so.
+fn check_listings(release: &str) -> Result<()> {
+    let mut difference = command("git", &["diff", "--unified=0", "--no-color", release, "--", FOLDER]);
+    let difference = ask(&mut difference).context("git cannot compare the listings")?;
+    let gone: Vec<_> = difference.lines().filter(|line| line.starts_with('-') && !line.starts_with("---")).collect();
+    gone.iter().for_each(|line| println!("{line}"));
+    let packages = workspace::packages()?;
+    let version = packages.iter().find(|package| package.is_crate()).context("no crates")?.version.clone();
+    let is_new = compatible(&version) != compatible(release);
+    let count = gone.len();
+    ensure!(
+        gone.is_empty() || is_new,
+        "{count} lines of the API of {release} are gone: {version} is too small a step, unless they break nothing, \
+         as `cargo xtask api --install` says"
+    );
+    let judged = format!("{count} lines of the API of {release} are gone; `--install` adds {NAME}, which finds more");
+    Err(Missing(judged).into())
 }

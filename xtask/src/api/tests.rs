@@ -7,6 +7,7 @@ use super::docs::{Docs, JSON};
 use super::names::Names;
 use super::{listing, names};
 use crate::run::{ask, command};
+use crate::workspace::compatible;
 
 /// The docs of a library, or `None` if this Rust writes them in another format.
 fn docs(source: &str) -> Option<Docs> {
@@ -93,4 +94,13 @@ fn a_listing_has_public_paths_and_auto_traits_and_only_what_is_promised() {
     let moved = source.replace("own", "other").replace("number", "x");
     assert_eq!(lines(&moved).unwrap(), found);
     assert_ne!(lines(&source.replace("u32", "u16")).unwrap(), found);
+}
+
+#[test]
+fn a_line_may_only_go_with_a_version_that_is_not_compatible() {
+    let is_compatible = |release, version| compatible(release) == compatible(version);
+    assert!(is_compatible("v0.1.0", "0.1.7") && is_compatible("v1.2.0", "1.9.0"));
+    assert!(
+        !is_compatible("v0.1.0", "0.2.0") && !is_compatible("v1.9.9", "2.0.0") && !is_compatible("v0.1.0", "1.0.0")
+    );
 }

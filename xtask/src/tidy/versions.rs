@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::tree::{Findings, Tree};
-use crate::workspace::{Dependency, Package, captures};
+use crate::workspace::{Dependency, Package, captures, compatible};
 
 /// Crates whose types users name by another one that exports them.
 const FACADES: [(&str, &str); 3] = [("async_executor", "smol"), ("axum_core", "axum"), ("serde_core", "serde")];
@@ -81,12 +81,6 @@ fn listing(package: &Package) -> String {
 
 fn page(package: &Package, file: &str) -> String {
     format!("crates/{}/{file}", package.name)
-}
-
-/// The part of a requirement that compatible versions share: `0.8` of `^0.8.1`, and `1` of `^1.2`.
-fn compatible(requirement: &str) -> String {
-    let numbers: Vec<_> = requirement.trim_start_matches('^').split('.').collect();
-    numbers[..if numbers[0] == "0" { 2.min(numbers.len()) } else { 1 }].join(".")
 }
 
 /// Whether a line has the words, and not as the beginning of others.

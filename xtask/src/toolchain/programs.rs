@@ -16,8 +16,7 @@ use crate::workspace;
 /// Returns the program of the package of that name, in exactly this version. Installs it if it is
 /// missing.
 pub(crate) fn from_registry(name: &str, version: &str) -> Result<PathBuf> {
-    let root = workspace::target_path("tools").join(format!("{name}-{version}"));
-    let program = root.join("bin").join(name).with_extension(EXE_EXTENSION);
+    let (root, program) = place(name, version);
     if !program.is_file() {
         ensure!(may_install(), "{name} {version} is not installed, and {NO_INSTALL} is set");
         let exactly = format!("={version}");
@@ -25,6 +24,17 @@ pub(crate) fn from_registry(name: &str, version: &str) -> Result<PathBuf> {
         run(cargo(&["install", "--debug", "--locked", name, "--version", &exactly, "--root"]).arg(&root))?;
     }
     Ok(program)
+}
+
+/// The program that [`from_registry`] has installed.
+pub(crate) fn installed(name: &str, version: &str) -> Option<PathBuf> {
+    Some(place(name, version).1).filter(|program| program.is_file())
+}
+
+fn place(name: &str, version: &str) -> (PathBuf, PathBuf) {
+    let root = workspace::target_path("tools").join(format!("{name}-{version}"));
+    let program = root.join("bin").join(name).with_extension(EXE_EXTENSION);
+    (root, program)
 }
 
 /// Installs the Debian package of that name through apt-get, unless its program runs already.
