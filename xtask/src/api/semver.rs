@@ -67,7 +67,9 @@ fn check_listings(release: &str) -> Result<()> {
     let mut difference = command("git", &["diff", "--unified=0", "--no-color", release, "--", FOLDER]);
     let difference = ask(&mut difference).context("git cannot compare the listings")?;
     let gone: Vec<_> = difference.lines().filter(|line| line.starts_with('-') && !line.starts_with("---")).collect();
-    gone.iter().for_each(|line| println!("{line}"));
+    for line in &gone {
+        println!("{line}");
+    }
     let packages = workspace::packages()?;
     let version = packages.iter().find(|package| package.is_crate()).context("no crates")?.version.clone();
     let is_new = compatible(&version) != compatible(release);
