@@ -104,7 +104,7 @@ enum Task {
         #[arg(long)]
         write: bool,
     },
-    /// Check the published crates with the oldest Rust that they support
+    /// Check the published crates with the oldest Rust and dependencies that they support
     Msrv,
     /// Build the packages of all crates, and with them, unpacked, what a user builds: programs with
     /// each feature, and the docs as docs.rs does

@@ -26,6 +26,7 @@ const RULES: [(&str, Rule); 11] = [
     ("columns", prose::columns),
     ("persons", prose::persons),
     ("dependencies", packages::dependencies),
+    ("exact-versions", packages::exact_versions),
     ("lints", packages::lints),
     ("features", packages::features),
     ("versions", versions::versions),

@@ -20,7 +20,8 @@
 //! tokio by the feature `tokio`, which is on unless it is switched off, on smol by the feature
 //! `smol`. With both, it is tokio wherever a runtime of tokio is entered.
 //!
-//! This crate needs Rust 1.88. The [page of the guide][guide] has more.
+//! This crate needs Rust 1.85, or 1.88 with version 1.3 or later of `redis`. The
+//! [page of the guide][guide] has more.
 //!
 //! [guide]: https://github.com/bulklink/bulklink/blob/main/docs/guide/fleet.md
 //!

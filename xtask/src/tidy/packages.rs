@@ -29,6 +29,25 @@ pub(super) fn dependencies(tree: &Tree, findings: &mut Findings) {
     }
 }
 
+/// A published package depends exactly on a version of a crate with items that are hidden from its
+/// docs: they may change in any release.
+pub(super) fn exact_versions(tree: &Tree, findings: &mut Findings) {
+    let hides = |name: &str| {
+        let is_source = |file: &&File| file.path.starts_with(&format!("crates/{name}/src/"));
+        let mut sources = tree.sources().filter(is_source).flat_map(|file| file.text.lines().map(str::trim));
+        sources.any(|line| line == "#[doc(hidden)]" || line.starts_with("pub mod plumbing"))
+    };
+    for package in tree.packages.iter().filter(|package| package.is_published()) {
+        for dependency in package.dependencies.iter().filter(|dependency| dependency.kind.as_deref() != Some("dev")) {
+            if !dependency.req.starts_with('=') && hides(&dependency.name) {
+                let path = package.manifest_path.to_string_lossy();
+                let text = format!("`{}` must depend on `{}` by `=`", package.name, dependency.name);
+                findings.add(&path, 1, text);
+            }
+        }
+    }
+}
+
 /// The crates on runtimes, which the README calls *the adapters*.
 const ADAPTERS: [&str; 3] = ["bulklink-tokio", "bulklink-smol", "bulklink-async-std"];
 

@@ -173,6 +173,26 @@ fn a_forbidden_dependency_of_a_published_package_is_found() {
 }
 
 #[test]
+fn an_inexact_version_of_a_crate_with_hidden_items_is_found() {
+    let hidden = "#[doc(hidden)]\npub fn f() {}\n";
+    for (version, path, text, wanted) in [
+        ("^0.1.0", "crates/b/src/lib.rs", "pub mod plumbing {}\n", 1),
+        ("^0.1.0", "crates/b/src/c/d.rs", hidden, 1),
+        ("=0.1.0", "crates/b/src/lib.rs", hidden, 0),
+        ("^0.1.0", "crates/b/src/lib.rs", "pub fn f() {}\n", 0),
+        ("^0.1.0", "crates/b/tests/c.rs", hidden, 0),
+        ("^0.1.0", "crates/b-c/src/lib.rs", hidden, 0),
+    ] {
+        for (kind, publish, wanted) in [("null", "null", wanted), ("\"dev\"", "null", 0), ("null", "[]", 0)] {
+            let mut tree = package("a", kind, "b", publish);
+            tree.packages[0].dependencies[0].req = version.to_owned();
+            tree.files = vec![File { path: path.to_owned(), text: text.to_owned() }];
+            assert_eq!(found(packages::exact_versions, &tree).len(), wanted, "{version} {path} {kind} {publish}");
+        }
+    }
+}
+
+#[test]
 fn a_lint_that_is_not_denied_or_not_taken_is_found() {
     let root = "[workspace.lints.rust]\nmissing_docs = \"deny\"\nunsafe_code = \"deny\"\n";
     for (path, text, wanted) in [
