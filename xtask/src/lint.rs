@@ -22,8 +22,9 @@ const CODE_SIZE: &str = "tests/code-size/Cargo.toml";
 
 fn fmt() -> Result<()> {
     // tests/fuzz is only formatted, because building it takes nightly and a C++ compiler.
-    let manifests = ["Cargo.toml", CODE_SIZE, "tests/fuzz/Cargo.toml", "examples/embedded/Cargo.toml"];
-    manifests.iter().try_for_each(|manifest| run(&mut cargo(&["fmt", "--all", "--check", "--manifest-path", manifest])))
+    let others = ["tests/fuzz/Cargo.toml", "examples/embedded/Cargo.toml", "examples/wasm/Cargo.toml"];
+    let mut manifests = ["Cargo.toml", CODE_SIZE].into_iter().chain(others);
+    manifests.try_for_each(|manifest| run(&mut cargo(&["fmt", "--all", "--check", "--manifest-path", manifest])))
 }
 
 fn clippy() -> Result<()> {

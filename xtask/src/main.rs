@@ -97,8 +97,8 @@ enum Task {
     NoStd,
     /// Measure the code size of the core on a microcontroller; exits with 1 above 8 KiB
     Size,
-    /// Run the examples for microcontrollers in QEMU; exits with 1 if one fails, hangs, or prints
-    /// other text than expected
+    /// Run the examples for microcontrollers in QEMU, and that for WebAssembly in node; exits with
+    /// 1 if one fails, hangs, or prints other text than expected
     Embedded {
         /// Replace the expected texts by those that the programs print
         #[arg(long)]

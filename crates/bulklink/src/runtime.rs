@@ -21,10 +21,12 @@
 //!    [`Request`](crate::Request) with the clock's [instant](Clock::Instant).
 //!
 //! An adapter decides nothing about admission. [`bulklink-smol`][smol] is a short one, and
-//! [`bulklink-tokio`][tokio] has a driver.
+//! [`bulklink-tokio`][tokio] has a driver. The [example for WebAssembly][wasm] has a driver too, on
+//! the clock and the timers of a host.
 //!
 //! [smol]: https://docs.rs/crate/bulklink-smol/latest/source/src/
 //! [tokio]: https://docs.rs/crate/bulklink-tokio/latest/source/src/
+//! [wasm]: https://github.com/bulklink/bulklink/blob/main/examples/wasm/src/host.rs
 //!
 //! ```
 //! use bulklink::runtime::{Clock, Instant, Timer};

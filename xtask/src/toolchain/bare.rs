@@ -1,5 +1,5 @@
 //! Compilers for targets without an operating system: the usual one if it has the target, else
-//! Debian's, which builds core and alloc from their source.
+//! Debian's, which builds core and alloc from their source, and std where the target has it.
 
 use std::path::Path;
 use std::process::Command;
@@ -33,7 +33,8 @@ impl Toolchain {
         let mut cargo = cargo(args);
         cargo.args(["--target", target, "--target-dir"]).arg(workspace::target_path(folder));
         if let Toolchain::Debian(compiler) = self {
-            cargo.envs(compiler.variables()).arg("-Zbuild-std=core,alloc").env("RUSTC_BOOTSTRAP", "1");
+            let libraries = if target.contains("-none-") { "core,alloc" } else { "std,panic_abort" };
+            cargo.envs(compiler.variables()).arg(format!("-Zbuild-std={libraries}")).env("RUSTC_BOOTSTRAP", "1");
             // Debian's compiler has no linker for these targets.
             let target = target.to_uppercase().replace('-', "_");
             cargo.env(format!("CARGO_TARGET_{target}_LINKER"), linker());
