@@ -107,6 +107,9 @@
 
 #![doc(html_root_url = "https://docs.rs/bulklink-smol/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Features of other crates, which this one turns on.
+#![cfg_attr(docsrs, allow(unexpected_cfgs))]
+#![cfg_attr(docsrs, doc(auto_cfg(hide(feature = "histogram", feature = "restriction", feature = "std"))))]
 #![forbid(unsafe_code)]
 
 mod clock;

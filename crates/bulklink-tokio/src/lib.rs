@@ -230,6 +230,11 @@
 
 #![doc(html_root_url = "https://docs.rs/bulklink-tokio/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Features of other crates, which this one turns on.
+#![cfg_attr(docsrs, allow(unexpected_cfgs))]
+#![cfg_attr(docsrs, doc(auto_cfg(hide(feature = "histogram", feature = "restriction", feature = "std"))))]
+// Of this one, but shown at every method of `Partitions` too: so it is shown by hand.
+#![cfg_attr(docsrs, doc(auto_cfg(hide(feature = "tsc"))))]
 #![forbid(unsafe_code)]
 
 mod clock;
@@ -243,6 +248,7 @@ mod follow;
 mod signals;
 mod timer;
 #[cfg(feature = "tsc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tsc")))]
 pub mod tsc;
 #[cfg(feature = "watch")]
 mod watch;
@@ -262,6 +268,7 @@ pub use bulklink::{
 pub use drain::{Drain, DrainConfig, Drained, NotDrained};
 pub use timer::TokioSleep;
 #[cfg(feature = "tsc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "tsc")))]
 pub use tsc::Tsc;
 
 /// A [`bulklink::Bulkhead`] on tokio, with all of its methods.

@@ -177,6 +177,9 @@
 #![doc(html_root_url = "https://docs.rs/bulklink/latest")]
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Features of the core: `std` turns on the one, and this crate the other.
+#![cfg_attr(docsrs, allow(unexpected_cfgs))]
+#![cfg_attr(docsrs, doc(auto_cfg(hide(feature = "histogram", feature = "restriction"))))]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
