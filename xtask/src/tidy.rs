@@ -19,7 +19,7 @@ use crate::step::Step;
 /// A rule: finds the lines of the tree that break it.
 type Rule = fn(&Tree, &mut Findings);
 
-const RULES: [(&str, Rule); 11] = [
+const RULES: [(&str, Rule); 12] = [
     ("header", sources::header),
     ("length", sources::length),
     ("core-attributes", sources::core_attributes),
