@@ -41,6 +41,6 @@ pub(super) fn reply(value: &Value) -> Result<Reply, StoreError> {
 
 /// Reads a message: the label, and the numbers of the row.
 pub(super) fn change(namespace: &Namespace, message: &[u8]) -> Option<Change> {
-    let (label, numbers) = str::from_utf8(message).ok()?.split_once(' ')?;
+    let (label, numbers) = std::str::from_utf8(message).ok()?.split_once(' ')?;
     encoding::change(&format!("{namespace}:{label}"), numbers)
 }

@@ -204,9 +204,7 @@ impl AsyncPushSender for Pushes {
 
 impl Pushes {
     fn end(&self) {
-        if self.life.end()
-            && let Some(hearer) = &self.hearer
-        {
+        if let (true, Some(hearer)) = (self.life.end(), &self.hearer) {
             hearer.end();
         }
     }
@@ -274,7 +272,7 @@ fn server(info: &str) -> Result<Server, StoreError> {
 
 pub(crate) fn text_of(value: &Value) -> Option<&str> {
     match value {
-        Value::BulkString(bytes) => str::from_utf8(bytes).ok(),
+        Value::BulkString(bytes) => std::str::from_utf8(bytes).ok(),
         Value::VerbatimString { text, .. } | Value::SimpleString(text) => Some(text),
         _ => None,
     }

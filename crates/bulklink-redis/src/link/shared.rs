@@ -136,7 +136,7 @@ impl Shared {
 
     fn tell(&self, data: &[Value]) {
         let [Value::BulkString(channel), Value::BulkString(message)] = data else { return };
-        let Ok(channel) = str::from_utf8(channel) else { return };
+        let Ok(channel) = std::str::from_utf8(channel) else { return };
         let (receiver, (name, process)) = {
             let mut state = self.lock();
             let (Some(receiver), Some(known)) = (state.receiver.clone(), state.names.get(channel).cloned()) else {
