@@ -1,4 +1,8 @@
-//! [Bulklink](bulklink) on async-std: its clock, its timers and its tasks.
+//! Bulkheads on async-std: at most N operations at once, a bounded FIFO waiting room, a limit on
+//! the wait, and an immediate rejection for the rest.
+//!
+//! This is the API of the crate [`bulklink`], with the timers and tasks of async-std. A call runs
+//! in a *slot*, waits for one in the *waiting room*, or gets a [`Rejection`].
 //!
 //! <div class="warning">
 //!
@@ -9,7 +13,7 @@
 //! </div>
 //!
 //! ```
-//! use bulklink_async_std::{Bulkhead, Rejection};
+//! use bulklink_async_std::Bulkhead;
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -119,7 +123,7 @@ pub use bulklink::{
 };
 pub use clock::AsyncStdSleep;
 
-/// A [`bulklink::Bulkhead`] on async-std, with all of its methods.
+/// A [`bulklink::Bulkhead`] on async-std, with all of its methods, which are on that page.
 ///
 /// ```
 /// use bulklink_async_std::Bulkhead;
@@ -181,7 +185,7 @@ pub type StaticBulkhead = bulklink::StaticBulkhead<AsyncStd>;
 /// ```
 pub type Request = bulklink::Request<std::time::Instant>;
 
-/// [`bulklink::Partitions`] on async-std.
+/// [`bulklink::Partitions`] on async-std. The methods are on that page.
 ///
 /// ```
 /// use bulklink_async_std::Partitions;
@@ -201,7 +205,7 @@ pub type Request = bulklink::Request<std::time::Instant>;
 /// ```
 pub type Partitions<K, S = partitions::RandomState> = bulklink::Partitions<K, AsyncStd, S>;
 
-/// A [`bulklink::BoundRequest`] on async-std.
+/// A [`bulklink::BoundRequest`] on async-std: a call that has not been made yet.
 pub type BoundRequest = bulklink::BoundRequest<AsyncStd>;
 
 /// A [`bulklink::SlotFuture`] on async-std.

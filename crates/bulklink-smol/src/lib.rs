@@ -1,7 +1,11 @@
-//! [Bulklink](bulklink) on smol: its clock, its timers and its tasks.
+//! Bulkheads on smol, and on any executor: at most N operations at once, a bounded FIFO waiting
+//! room, a limit on the wait, and an immediate rejection for the rest.
+//!
+//! This is the API of the crate [`bulklink`], with the timers and tasks of smol. A call runs in a
+//! *slot*, waits for one in the *waiting room*, or gets a [`Rejection`].
 //!
 //! ```
-//! use bulklink_smol::{Bulkhead, Rejection};
+//! use bulklink_smol::Bulkhead;
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -130,7 +134,7 @@ pub use bulklink::{
 pub use clock::SmolSleep;
 pub use on::{BulkheadOn, SmolOn};
 
-/// A [`bulklink::Bulkhead`] on smol, with all of its methods.
+/// A [`bulklink::Bulkhead`] on smol, with all of its methods, which are on that page.
 ///
 /// ```
 /// use bulklink_smol::Bulkhead;
@@ -192,7 +196,7 @@ pub type StaticBulkhead = bulklink::StaticBulkhead<Smol>;
 /// ```
 pub type Request = bulklink::Request<std::time::Instant>;
 
-/// [`bulklink::Partitions`] on smol.
+/// [`bulklink::Partitions`] on smol. The methods are on that page.
 ///
 /// ```
 /// use bulklink_smol::Partitions;
@@ -212,7 +216,7 @@ pub type Request = bulklink::Request<std::time::Instant>;
 /// ```
 pub type Partitions<K, S = partitions::RandomState> = bulklink::Partitions<K, Smol, S>;
 
-/// A [`bulklink::BoundRequest`] on smol.
+/// A [`bulklink::BoundRequest`] on smol: a call that has not been made yet.
 pub type BoundRequest = bulklink::BoundRequest<Smol>;
 
 /// A [`bulklink::SlotFuture`] on smol.

@@ -1,7 +1,11 @@
-//! [Bulklink](bulklink) on tokio: its clock, its timers and its tasks.
+//! Bulkheads on tokio: at most N operations at once, a bounded FIFO waiting room, a limit on the
+//! wait, and an immediate rejection for the rest.
+//!
+//! This is the API of the crate [`bulklink`], with the clock, the timers and the tasks of tokio. A
+//! call runs in a *slot*, waits for one in the *waiting room*, or gets a [`Rejection`].
 //!
 //! ```
-//! use bulklink_tokio::{Bulkhead, Rejection};
+//! use bulklink_tokio::Bulkhead;
 //! use std::time::Duration;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -19,7 +23,7 @@
 //! ```
 //!
 //! The guide has pages on [the numbers][numbers], on [a service][axum], on [limits that change
-//! live][configuration] and on [figures][figures].
+//! live][configuration] and on [metrics][figures].
 //!
 //! [numbers]: https://github.com/bulklink/bulklink/blob/main/docs/guide/choosing-numbers.md
 //! [axum]: https://github.com/bulklink/bulklink/blob/main/docs/guide/axum.md
@@ -189,10 +193,11 @@
 //!
 //! # Cooperation
 //!
-//! Calls that are awaited and complete through the gate count in tokio's
-//! [budget], rejections included. So do events that are received and operations
-//! that are joined. A loop of rejected `slot().await` therefore lets other tasks run. `try_slot`
-//! and the other calls that are not awaited do not count, nor does `closed()`.
+//! The *gate* is the state machine of a bulkhead, under its lock; the *fast path* takes a free slot
+//! without it. Calls that are awaited and complete through the gate count in tokio's [budget],
+//! rejections included. So do events that are received and operations that are joined. A loop of
+//! rejected `slot().await` therefore lets other tasks run. `try_slot` and the other calls that are
+//! not awaited do not count, nor does `closed()`.
 //!
 //! The fast path does not count either, because that would add 6 ns to 10 ns. A loop that always
 //! gets a free slot yields after some thousands of slots, about every 0.1 ms. A loop that also
@@ -271,7 +276,7 @@ pub use timer::TokioSleep;
 #[cfg_attr(docsrs, doc(cfg(feature = "tsc")))]
 pub use tsc::Tsc;
 
-/// A [`bulklink::Bulkhead`] on tokio, with all of its methods.
+/// A [`bulklink::Bulkhead`] on tokio, with all of its methods, which are on that page.
 ///
 /// ```
 /// use bulklink_tokio::Bulkhead;
@@ -334,10 +339,10 @@ pub type StaticBulkhead = bulklink::StaticBulkhead<Tokio>;
 /// ```
 pub type Request = bulklink::Request<tokio::time::Instant>;
 
-/// [`bulklink::Partitions`] on tokio.
+/// [`bulklink::Partitions`] on tokio. The methods are on that page.
 ///
 /// ```
-/// use bulklink_tokio::{Partitions, Reason};
+/// use bulklink_tokio::Partitions;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -354,7 +359,7 @@ pub type Request = bulklink::Request<tokio::time::Instant>;
 /// ```
 pub type Partitions<K, S = partitions::RandomState> = bulklink::Partitions<K, Tokio, S>;
 
-/// A [`bulklink::BoundRequest`] on tokio.
+/// A [`bulklink::BoundRequest`] on tokio: a call that has not been made yet.
 pub type BoundRequest = bulklink::BoundRequest<Tokio>;
 
 /// A [`bulklink::SlotFuture`] on tokio.

@@ -11,7 +11,7 @@
 //!
 //! # Examples
 //!
-//! On tokio, with this adapter:
+//! On tokio, with the adapter `bulklink-tokio`:
 //!
 //! ```
 //! use bulklink_tokio::{Bulkhead, Reason};
