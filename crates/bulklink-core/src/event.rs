@@ -54,8 +54,7 @@ pub enum EventKind {
 /// [`Word`](crate::plumbing::Word), on which requests are admitted without asking the gate.
 ///
 /// ```
-/// use bulklink_core::{EventFilter, EventKind};
-///
+/// # use bulklink_core::{EventFilter, EventKind};
 /// const RESIZED: EventFilter = EventFilter::of(EventKind::Resized);
 /// const FILTER: EventFilter = EventFilter::REJECTIONS.or(RESIZED);
 /// assert!(FILTER.includes(EventKind::Saturated, false));

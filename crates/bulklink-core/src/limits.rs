@@ -9,9 +9,7 @@ use crate::{InvalidArgument, Occupancy, Request};
 /// long.
 ///
 /// ```
-/// use bulklink_core::Limits;
-/// use core::time::Duration;
-///
+/// # use bulklink_core::Limits;
 /// const LIMITS: Limits = Limits::new(8).with_waiting_room(50);
 /// assert_eq!((LIMITS.capacity, LIMITS.waiting_room), (8, 50));
 /// assert_eq!((LIMITS.waiting_room_units, LIMITS.wait_limit), (None, None));

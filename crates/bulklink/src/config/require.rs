@@ -19,7 +19,7 @@ use super::{Config, ConfigError, Problem};
 /// and may be a misspelling of it.
 ///
 /// ```
-/// use bulklink::config;
+/// use bulklink_tokio::config;
 /// use std::collections::BTreeMap;
 ///
 /// // Such as the sections of breakers, or of shares of a fleet.
