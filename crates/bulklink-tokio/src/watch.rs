@@ -141,7 +141,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Returns the fate of the texts until now.
+    /// Returns how many texts of the file were applied and refused until now.
     #[must_use]
     pub fn status(&self) -> FileStatus {
         lock(&self.state).clone()

@@ -313,7 +313,7 @@ impl Rejection {
     }
 }
 
-/// Compares the reports of the rejections, whether the word or the gate made them.
+/// Compares all that the methods of the two return.
 impl PartialEq for Rejection {
     fn eq(&self, other: &Rejection) -> bool {
         self.label() == other.label()

@@ -41,7 +41,7 @@ pub struct Totals {
     pub created: u64,
     /// Idle partitions removed to make room for another, or in a cleanup.
     pub evicted: u64,
-    /// Partitions discarded by id.
+    /// Idle partitions removed one by one, by `discard`.
     pub discarded: u64,
     /// Calls rejected because there was no room for their partition, each counted when the
     /// rejection [is reported](Partitions::count).

@@ -48,7 +48,7 @@ const BATCH: usize = 64;
 /// # Formats
 ///
 /// Each begins with the time, the process and the time since the router was made; then comes the
-/// fate of the file of settings, if the registry [follows](Registry::file_status) one.
+/// state of the file of settings, if the registry [follows](Registry::file_status) one.
 ///
 /// Text by default. JSON with `?format=json`, or if the header `Accept` prefers `application/json`
 /// to text; durations are then in seconds. For browsers, the text as HTML, with `?format=html` or

@@ -8,10 +8,11 @@ use alloc::vec::Vec;
 use super::{ApplyError, Config, ConfigError};
 use crate::{Clock, Registry};
 
-/// A registry that sections of a configuration are applied to, and what it makes runs on `R`.
+/// A registry to which sections of a configuration are applied. The members that it makes run on
+/// `R`.
 ///
-/// It is for what applies a file with sections of several registries as a whole, such as
-/// `config::follow` of `bulklink-tokio`. A program has the methods of the registries.
+/// It serves code that applies a file with sections of several registries as a whole, such as
+/// `config::follow` of `bulklink-tokio`. A program calls the methods of the registries instead.
 pub trait Apply<R> {
     /// All sections for such a registry.
     type Sections;
@@ -46,18 +47,18 @@ pub trait Apply<R> {
     /// If it cannot.
     fn apply(&self, sections: &Self::Sections, runtime: &R) -> Result<String, ApplyError>;
 
-    /// Keeps the fate of the file that the sections come from, for figures of the registry.
+    /// Keeps the state of the file that the sections come from, for figures of the registry.
     fn report(&self, _status: &FileStatus) {}
 }
 
-/// The fate of the texts of a file that is followed, such as by `config::follow` of
-/// `bulklink-tokio`.
+/// The state of a file of settings that is followed, such as by `config::follow` of
+/// `bulklink-tokio`: the numbers of its texts that were applied and refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileStatus {
     /// The path of the file, as the program has named it.
     pub path: String,
-    /// Which of the files that the process has followed it is.
+    /// The number of the file among all that the process has followed.
     pub instance: u64,
     /// How many texts were applied, with that of the start.
     pub applied: u64,

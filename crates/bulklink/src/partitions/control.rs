@@ -62,9 +62,9 @@ impl<K> Held<K> {
 }
 
 impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
-    /// Gives each new partition a [ceiling](Ceiling) of zero for the controller of this name, and
-    /// that to the controller: `begin` gets the key, the bulkhead and the ceiling once the
-    /// partition exists. Until it raises the ceiling, calls wait or are rejected.
+    /// Gives each new partition a [ceiling](Ceiling) of zero, made for the controller of this name:
+    /// `begin` gets the key, the bulkhead and the ceiling once the partition exists. Until the
+    /// ceiling is raised, calls wait or are rejected.
     ///
     /// It is called by the call that creates the partition, under no lock, and should be quick. If
     /// it panics, that is counted as a [panic of a handler](super::Status::handler_panics), and the

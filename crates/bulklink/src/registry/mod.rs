@@ -95,9 +95,9 @@ impl Registry {
         Registry { members: Arc::new(Lock::new(Members::default())), closed, turn: Arc::default(), file }
     }
 
-    /// Returns the fate of the file of settings, if the registry is a
-    /// [part](crate::config::Apply) of one that is followed: of the last one, if of several. It
-    /// stays as it is when the file is not watched any more.
+    /// Returns the state of the file of settings that the registry [follows](crate::config::Apply),
+    /// such as by `config::follow` of `bulklink-tokio`: of the last one, if of several. It stays as
+    /// it is when the file is not watched any more. `None` if it has followed none.
     #[must_use]
     pub fn file_status(&self) -> Option<Arc<FileStatus>> {
         self.file.with(|file| file.clone())

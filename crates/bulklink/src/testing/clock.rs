@@ -27,8 +27,8 @@ struct Time {
 }
 
 impl FakeClock {
-    /// Creates a clock at a time centuries after its epoch and before its end, as that of the
-    /// clocks of runtimes is: so that a test finds out where either is taken for a time.
+    /// Creates a clock whose time is centuries after its epoch and centuries before its end, as on
+    /// the clock of a runtime. So a test fails where code takes the epoch or the end for a time.
     #[must_use]
     pub fn new() -> Self {
         FakeClock::at(Instant::from_nanos(1 << 63))

@@ -4,6 +4,9 @@
 //! every timer on the way and runs all tasks to idle there. So a test sees each timeout at its
 //! exact instant, in the same order in every run.
 //!
+//! The bulkheads of such a test are those of the crate `bulklink`, whose runtime is a parameter,
+//! and not those of an adapter. On tokio, a test can pause the time instead.
+//!
 //! ```
 //! use bulklink::testing::{Executor, FakeClock};
 //! use bulklink::{Bulkhead, Reason};
