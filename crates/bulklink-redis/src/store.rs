@@ -157,7 +157,7 @@ impl RedisStoreBuilder {
         RedisStoreBuilder { certificates: Some(pem.to_vec()), ..self }
     }
 
-    /// How long connecting may take, and how long the server's first answers; 2 seconds by default.
+    /// Sets how long connecting may take, and how long the server's first answers: 2 s by default.
     pub fn connect_timeout(self, timeout: Duration) -> Self {
         RedisStoreBuilder { timeout, ..self }
     }
@@ -209,7 +209,7 @@ impl RedisStoreBuilder {
 /// How a certificate in PEM begins.
 const BEGIN: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
-/// Why there is no [`RedisStore`]. It never contains the URL or a part of it.
+/// The error of a [`RedisStore`] that cannot be made. It never contains the URL or a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidStore {

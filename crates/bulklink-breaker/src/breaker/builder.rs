@@ -28,14 +28,14 @@ impl Breaker {
 }
 
 impl<K> BreakerBuilder<K> {
-    /// When the circuit opens and closes. If it is not set, five failures in a row open it for
+    /// Sets when the circuit opens and closes. If it is not set, five failures in a row open it for
     /// 30 s.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Whether a call that is dropped before it has ended has failed.
+    /// Sets whether a call that is dropped before it has ended has failed.
     ///
     /// If it is not set, such a call counts for neither side, unless it was slow already. Set it
     /// where calls are dropped because they took too long, such as by a timeout around them; not
@@ -45,7 +45,7 @@ impl<K> BreakerBuilder<K> {
         self
     }
 
-    /// Which results are failures of the dependency. If it is not set, each error is one.
+    /// Sets which results are failures of the dependency. If it is not set, each error is one.
     ///
     /// ```
     /// use bulklink::StdClock;

@@ -147,9 +147,9 @@ impl Settings {
         }
     }
 
-    /// Opens when at least `calls` of the window have failed. No fraction is made of it: 5 of the
-    /// last 10 are five calls, however few there have been. Not beside
-    /// [`failure_rate`](Settings::failure_rate), nor that beside this.
+    /// Opens when at least `calls` of the window have failed. The number is absolute: with
+    /// `of_last(10).failures(5)`, five failures open the circuit also if there have been no other
+    /// calls. It cannot be set together with [`failure_rate`](Settings::failure_rate).
     #[must_use]
     pub const fn failures(mut self, calls: u32) -> Self {
         if let Some(Threshold::Percent(_)) = self.failures {
@@ -159,7 +159,8 @@ impl Settings {
         self
     }
 
-    /// Opens when at least this part of the window's calls has failed, in percent.
+    /// Opens when at least this part of the window's calls has failed, in percent. It cannot be set
+    /// together with [`failures`](Settings::failures).
     #[must_use]
     pub const fn failure_rate(mut self, percent: u32) -> Self {
         if let Some(Threshold::Calls(_)) = self.failures {
@@ -170,7 +171,7 @@ impl Settings {
     }
 
     /// Opens when at least `calls` of the window took `after` or longer, whether or not they
-    /// failed. Not beside [`slow_rate`](Settings::slow_rate), nor that beside this.
+    /// failed. It cannot be set together with [`slow_rate`](Settings::slow_rate).
     #[must_use]
     pub const fn slow_calls(mut self, after: Duration, calls: u32) -> Self {
         if let Some(Threshold::Percent(_)) = self.slow {
@@ -182,7 +183,8 @@ impl Settings {
     }
 
     /// Opens when at least this part of the window's calls, in percent, took `after` or longer,
-    /// whether or not they failed.
+    /// whether or not they failed. It cannot be set together with
+    /// [`slow_calls`](Settings::slow_calls).
     #[must_use]
     pub const fn slow_rate(mut self, after: Duration, percent: u32) -> Self {
         if let Some(Threshold::Calls(_)) = self.slow {
@@ -201,7 +203,7 @@ impl Settings {
         self
     }
 
-    /// How long the circuit stays open before it lets probes through: 30 s if it is not set.
+    /// Sets how long the circuit stays open before it lets probes through: 30 s if it is not set.
     #[must_use]
     pub const fn cool_down(mut self, time: Duration) -> Self {
         self.cool_down = time;
@@ -216,8 +218,8 @@ impl Settings {
         self
     }
 
-    /// How many probes run at once while the circuit is half-open, from 1 to 100: 1 if it is not
-    /// set.
+    /// Sets how many probes run at once while the circuit is half-open, from 1 to 100: 1 if it is
+    /// not set.
     #[must_use]
     pub const fn probes(mut self, probes: u32) -> Self {
         self.probes = probes;
@@ -246,7 +248,7 @@ impl Settings {
         self
     }
 
-    /// From which duration on a call is slow, or `None` if durations do not matter.
+    /// Returns from which duration on a call is slow, or `None` if durations do not matter.
     #[must_use]
     pub const fn slow_after(&self) -> Option<Duration> {
         self.slow_after

@@ -44,14 +44,14 @@ impl<R: Clock + Clone + Send + Sync + 'static> Guard<R> {
 }
 
 impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
-    /// When the circuit opens and closes. If it is not set, five failures in a row open it for
+    /// Sets when the circuit opens and closes. If it is not set, five failures in a row open it for
     /// 30 s.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = Some(settings);
         self
     }
 
-    /// Whether a call that is dropped before it has ended has failed; see
+    /// Sets whether a call that is dropped before it has ended has failed; see
     /// [`BreakerBuilder::count_cancelled`](crate::BreakerBuilder::count_cancelled).
     pub fn count_cancelled(mut self, counted: bool) -> Self {
         self.count_cancelled = Some(counted);
@@ -66,8 +66,8 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
         GuardBuilder { breaker: Some(shared), ..self.with_classifier(breaker.classifier().clone()) }
     }
 
-    /// How long an operation may run. If it is not set, there is no limit. The wait for a slot is
-    /// not part of it; that has the limit of the bulkhead.
+    /// Sets how long an operation may run. If it is not set, there is no limit. The wait for a slot
+    /// is not part of it; that has the limit of the bulkhead.
     pub fn run_limit(mut self, limit: Duration) -> Self {
         self.run_limit = Some(limit);
         self
@@ -87,9 +87,9 @@ impl<R: Clock + Clone + Send + Sync + 'static, K> GuardBuilder<R, K> {
         self
     }
 
-    /// Which results are failures of the dependency. If it is not set, each error is one. After
-    /// [`breaker`](GuardBuilder::breaker), it is for the calls of this guard alone, in place of the
-    /// breaker's own.
+    /// Sets which results are failures of the dependency. If it is not set, each error is one.
+    /// After [`breaker`](GuardBuilder::breaker), it is for the calls of this guard alone, in place
+    /// of the breaker's own.
     ///
     /// A closure needs the type of its argument; to store the guard, use a [type](crate::Classify)
     /// that has a name.

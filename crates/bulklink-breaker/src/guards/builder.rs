@@ -48,13 +48,14 @@ impl<K, R: Runtime, S> Guards<K, R, ErrorsFail, S> {
 }
 
 impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
-    /// When a circuit opens and closes. If it is not set, five failures in a row open it for 30 s.
+    /// Sets when a circuit opens and closes. If it is not set, five failures in a row open it for
+    /// 30 s.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = Some(settings);
         self
     }
 
-    /// Whether a call that is dropped before it has ended has failed; see
+    /// Sets whether a call that is dropped before it has ended has failed; see
     /// [`BreakerBuilder::count_cancelled`](crate::BreakerBuilder::count_cancelled).
     pub fn count_cancelled(mut self, counted: bool) -> Self {
         self.count_cancelled = Some(counted);
@@ -111,7 +112,7 @@ impl<K, R: Runtime, C, S> GuardsBuilder<K, R, C, S> {
         self
     }
 
-    /// Which results are failures of the dependency. If it is not set, each error is one.
+    /// Sets which results are failures of the dependency. If it is not set, each error is one.
     pub fn classify<D>(self, classify: D) -> GuardsBuilder<K, R, D, S> {
         GuardsBuilder {
             partitions: self.partitions,

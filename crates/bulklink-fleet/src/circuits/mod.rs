@@ -141,7 +141,8 @@ impl<S: CircuitStore> Circuits<S> {
         Ok(breaker)
     }
 
-    /// Returns how a breaker stands to the store. `None` if it is not shared by this.
+    /// Returns the state of a breaker's connection to the store. `None` if the breaker is not of
+    /// these circuits.
     #[must_use]
     pub fn sharing<K>(&self, breaker: &Breaker<K>) -> Option<Sharing> {
         Some(self.hub.seat(plumbing::instance(breaker))?.sharing())
@@ -156,29 +157,29 @@ impl<S: CircuitStore, R: Runtime<Sleep: Send> + Spawn> CircuitsBuilder<S, R> {
         self
     }
 
-    /// How long outcomes are collected before they are sent: 100 ms if it is not set. An outcome
-    /// that opens the circuit is sent immediately.
+    /// Sets how long outcomes are collected before they are sent: 100 ms if it is not set. An
+    /// outcome that opens the circuit is sent immediately.
     pub fn flush(mut self, every: Duration) -> Self {
         self.options.pace.flush = every;
         self
     }
 
-    /// After what time without an answer or a notice the store is asked for a row: 5 s if it is not
-    /// set.
+    /// Sets the time without an answer or a notice after which the store is asked for a row: 5 s if
+    /// it is not set.
     pub fn refresh(mut self, every: Duration) -> Self {
         self.options.pace.refresh = every;
         self
     }
 
-    /// How long the store may take for an answer, and to accept a connection: 500 ms if it is not
-    /// set. After that it is out of reach: see [`Circuits`].
+    /// Sets how long the store may take for an answer, and to accept a connection: 500 ms if it is
+    /// not set. After that it is out of reach: see [`Circuits`].
     pub fn store_timeout(mut self, limit: Duration) -> Self {
         self.options.store_timeout = limit;
         self
     }
 
-    /// The longest pause before a store that was lost is tried again: 1 s if it is not set. The
-    /// first pauses are shorter, and each is up to a fifth shorter or longer, so that not all
+    /// Sets the longest pause before a store that was lost is tried again: 1 s if it is not set.
+    /// The first pauses are shorter, and each is up to a fifth shorter or longer, so that not all
     /// processes connect in one moment.
     pub fn retry(mut self, after: Duration) -> Self {
         self.options.retry = after;

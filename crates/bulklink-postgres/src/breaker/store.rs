@@ -68,7 +68,7 @@ impl PostgresCircuits {
         PostgresCircuits { server, timeout: ANSWER_TIMEOUT, clock: None, session: Arc::default() }
     }
 
-    /// How long an answer may take: 500 ms if it is not set. Then the operation fails with
+    /// Sets how long an answer may take: 500 ms by default. Then the operation fails with
     /// [`StoreError::TIMED_OUT`], and a session with a transaction that takes longer ends: the next
     /// operation connects anew. It should not be longer than the
     /// [`store_timeout`](bulklink_fleet::circuits::CircuitsBuilder::store_timeout) of circuits.

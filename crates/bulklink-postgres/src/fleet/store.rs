@@ -155,22 +155,22 @@ impl PostgresStoreBuilder {
         self
     }
 
-    /// How long connecting may take, and how long the server's first answers; 2 seconds by default.
+    /// Sets how long connecting may take, and how long the server's first answers: 2 s by default.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// How long a command waits for the row of its name, before it is refused with the code
-    /// `55P03`; 400 ms by default. The server ends a session that stops while it has a row after
-    /// three quarters of it. It should be less than the fleet's
+    /// Sets how long a command waits for the row of its name, before it is refused with the code
+    /// `55P03`: 400 ms by default. The server ends a session that stops while it has a row after
+    /// three quarters of that time. It should be less than the fleet's
     /// [`store_timeout`](bulklink_fleet::FleetBuilder::store_timeout).
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.behaviour.lock_timeout = timeout;
         self
     }
 
-    /// Whether the server has written each command to its disk before it answers, which is the
+    /// Sets whether the server has written each command to its disk before it answers, which is the
     /// default; by the session's `synchronous_commit`.
     ///
     /// Without it, a crash of the server loses the changes of the last moments. As after every

@@ -85,7 +85,7 @@ impl RedisCircuits {
         }
     }
 
-    /// How long an answer may take: 500 ms if it is not set. Then the operation fails with
+    /// Sets how long an answer may take: 500 ms by default. Then the operation fails with
     /// [`StoreError::TIMED_OUT`], and the next one connects anew.
     #[must_use]
     pub fn answer_timeout(self, timeout: Duration) -> Self {
