@@ -1,5 +1,8 @@
 //! One limit for a fleet of processes: the part that does not depend on any store.
 //!
+//! A service depends on `bulklink-redis` or `bulklink-postgres`, which have this API with their
+//! store. This crate is for tests without a server, and for other stores.
+//!
 //! ```
 //! use bulklink_fleet::{Fleet, MemoryStore};
 //! use bulklink_tokio::{Bulkhead, Tokio};
@@ -23,7 +26,8 @@
 //! process alone, and the sum of all shares is never above the limit.
 //!
 //! - [`Fleet`] is the part of one process, and [`Fleet::share`] shares the limit of a bulkhead;
-//! - [`share`] has the machines of server and process, and the protocol, as plain values;
+//! - [`share`] has the machines of server and process, and the protocol, as plain values, for
+//!   stores and tests;
 //! - [`LeaseStore`] and [`Link`] are for stores to implement, such as `bulklink-redis`;
 //! - [`MemoryStore`] is one for tests.
 //!

@@ -1,5 +1,8 @@
 //! One limit for a fleet of processes, on PostgreSQL (14 or later), where there is no Redis.
 //!
+//! Each process has a share of the limit and admits calls alone; the sum of all shares is never
+//! above the limit. Units move as the load does, and come back from a process that crashes.
+//!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use bulklink_postgres::{Fleet, PostgresStore};
@@ -19,7 +22,11 @@
 //! [`bulklink-redis`](https://docs.rs/bulklink-redis): a command takes two round trips, and the
 //! server writes it to its disk.
 //!
-//! With the feature `breaker`, [`PostgresStore::circuits`] has circuits that processes share.
+//! With the feature `breaker`, [`PostgresStore::circuits`] has circuits that processes share. A
+//! store with TLS needs a provider of cryptography for `rustls`, which the program installs. The
+//! [page of the guide][guide] has more.
+//!
+//! [guide]: https://github.com/bulklink/bulklink/blob/main/docs/guide/fleet.md
 //!
 //! # Setting up
 //!
@@ -73,7 +80,7 @@ pub use bulklink_fleet::{
     ceiling,
 };
 
-/// Why there is no store. It never contains the URL or a part of it.
+/// The error of a store that cannot be made. It never contains the URL or a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidStore {

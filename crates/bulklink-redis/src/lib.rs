@@ -1,5 +1,8 @@
 //! One limit for a fleet of processes, on Redis (7.0 or later) or Valkey (7.2 or later).
 //!
+//! Each process has a share of the limit and admits calls alone; the sum of all shares is never
+//! above the limit. Units move as the load does, and come back from a process that crashes.
+//!
 //! ```no_run
 //! # #[cfg(feature = "tokio")]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,6 +22,9 @@
 //! [`RedisStore`] is the [`LeaseStore`] of a fleet. It connects on the runtime that polls it: on
 //! tokio by the feature `tokio`, which is on unless it is switched off, on smol by the feature
 //! `smol`. With both, it is tokio wherever a runtime of tokio is entered.
+//!
+//! With the feature `breaker`, `RedisStore::circuits` has circuits that processes share. A store
+//! with TLS needs a provider of cryptography for `rustls`, which the program installs.
 //!
 //! This crate needs Rust 1.85, or 1.88 with version 1.3 or later of `redis`. The
 //! [page of the guide][guide] has more.
