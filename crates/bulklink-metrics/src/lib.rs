@@ -33,8 +33,11 @@
 //!
 //! An exporter reads the figures when it is asked to, and adds no event handler. So an exported
 //! bulkhead keeps its fast path, and a gauge shows the present, not a count. All figures of
-//! one bulkhead are of one moment. [`NAMES`] is the table of all metrics. The package has a
-//! dashboard and alert rules, in its folder [`grafana`].
+//! one bulkhead are of one moment. [`NAMES`] is the table of all metrics, for a program; the [page
+//! of the guide][guide] shows it. The package has a dashboard and alert rules, in its folder
+//! [`grafana`].
+//!
+//! [guide]: https://github.com/bulklink/bulklink/blob/main/docs/guide/metrics.md
 //!
 //! Counters never go back while a bulkhead lives, also where partitions are dropped. A new bulkhead
 //! under the label of one that is gone begins at zero, which Prometheus and OpenTelemetry take as a

@@ -27,7 +27,8 @@ use crate::{BoxError, Errors};
 /// is a call of it.
 ///
 /// All services that it makes, and their clones, share the guard. With
-/// [`keyed`](GuardLayer::keyed), each key has its own.
+/// [`keyed`](GuardLayer::keyed), each key has its own. So `G` is a `Guard`, a `Breaker` or
+/// [`KeyedGuards`]: the bounds `Policy` and `Admit` hold for these.
 ///
 /// ```
 /// use bulklink_breaker::{Guard, OpenCircuit};

@@ -56,6 +56,8 @@
 //!
 //! A layer has the type of its requests, the runtime, and what it does with answers; without
 //! `respond` and `hold_body`, the last is [`Errors`]. A service has that of the service inside too.
+//! The bound `Outcome` in signatures holds for [`Errors`], [`Respond`](http::Respond) and
+//! [`HoldBody`](http::HoldBody), and for nothing else.
 //!
 //! ```
 //! # #[cfg(feature = "reqwest")]

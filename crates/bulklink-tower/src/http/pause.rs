@@ -29,8 +29,8 @@ const BY: &str = "retry-after";
 /// makes it shorter. Calls that run already go on, and the response itself is passed on.
 ///
 /// `Retry-After` is read in seconds or as a date; `retry-after-ms` and `grpc-retry-pushback-ms` go
-/// before it. A pause is never
-/// longer than a minute, or [another time](PauseLayer::at_most).
+/// before it. A pause is never longer than a minute, unless [`at_most`](PauseLayer::at_most) sets
+/// another time.
 ///
 /// All services that the layer makes, and their clones, share the pause. A task of the runtime ends
 /// it: where none can be spawned, there is no pause, and one lasts for as long as a runtime that
