@@ -211,8 +211,8 @@ impl<Q, K: Clone + Send + Sync + 'static> Admit<Q> for Breaker<K> {
     }
 }
 
-/// Guards by the key of a request `Q`: what a layer has that `GuardLayer::keyed` of
-/// `bulklink-tower` makes. The types of keys and closures do not show in it.
+/// Guards by the key of a request `Q`, in a layer that `GuardLayer::keyed` of `bulklink-tower`
+/// makes. The types of keys and closures do not show in it.
 pub struct KeyedGuards<Q, R: Clock, C = ErrorsFail> {
     entrance: Arc<dyn Entrance<Q, R>>,
     terms: Arc<Terms<R, C>>,

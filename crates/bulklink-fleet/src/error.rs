@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a store could not carry a command: what an operator has to look at, the server's code, and
-/// as the [source](Error::source) the error of the driver, such as that of the network.
+/// The error of a command that a store did not carry out: its kind, the server's code, and as the
+/// [source](Error::source) the error of the driver, such as that of the network.
 ///
 /// No text has a password; that of a server may name the user. Two errors are equal if their kinds
 /// and codes are.

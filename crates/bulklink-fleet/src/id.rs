@@ -55,7 +55,7 @@ impl FromStr for ProcessId {
     }
 }
 
-/// The text is not that of an [`ProcessId`].
+/// The text is not that of a [`ProcessId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the text is no id")]
 pub struct InvalidId;

@@ -1,6 +1,6 @@
 //! A circuit as a pure state machine: no clock, no lock, no waiting.
 //!
-//! Each input has the time, in any unit of nanoseconds since an epoch that the caller chooses.
+//! Each input has the time, in nanoseconds since an epoch that the caller chooses.
 //! [`Breaker`](crate::Breaker) is a circuit for threads and tasks. A store that shares a circuit
 //! does the same steps on the server.
 
@@ -110,8 +110,8 @@ impl View {
 /// A circuit breaker's state machine.
 ///
 /// ```
-/// use bulklink_breaker::{Circuit, Mark, ProbeId, Settings, State};
 /// use bulklink_breaker::Instant;
+/// use bulklink_breaker::circuit::{Circuit, Mark, ProbeId, Settings, State};
 /// use std::time::Duration;
 ///
 /// let settings = Settings::consecutive(2).cool_down(Duration::from_secs(5));

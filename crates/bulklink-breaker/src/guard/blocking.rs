@@ -15,7 +15,8 @@ use crate::Classify;
 impl<R: Clock + Clone + Send + Sync + 'static, K> Guard<R, K> {
     /// Runs a closure on this thread behind the guard, and blocks the thread until it has a slot.
     ///
-    /// The run limit does not apply: nothing can stop the closure.
+    /// The run limit does not apply: nothing can stop the closure. It is for threads; a task awaits
+    /// [`execute_blocking`](Guard::execute_blocking), which runs the closure on another thread.
     ///
     /// # Errors
     ///

@@ -21,7 +21,8 @@ use crate::{Call, Classify};
 
 /// # Closures
 impl<R: Runtime + SpawnBlocking, K> Guard<R, K> {
-    /// Runs a closure behind the guard, on a thread of the runtime that may block.
+    /// Runs a closure behind the guard, on a thread of the runtime that may block. A thread without
+    /// a runtime calls [`blocking_execute`](Guard::blocking_execute).
     ///
     /// It keeps its slot until it has really ended, also if its caller stops waiting because of the
     /// run limit, or is dropped. The limit begins when the closure is given to the runtime. If it

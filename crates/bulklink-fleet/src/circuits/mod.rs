@@ -244,7 +244,7 @@ impl<S, R> fmt::Debug for CircuitsBuilder<S, R> {
     }
 }
 
-/// How a breaker stands to the store that it shares its circuit through.
+/// The connection of a breaker to the store through which it shares its circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sharing {

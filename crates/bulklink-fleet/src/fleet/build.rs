@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::ProcessId;
 
-/// Why there is no [`Fleet`](super::Fleet).
+/// The error of a [`Fleet`](super::Fleet) that could not be built.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BuildError {

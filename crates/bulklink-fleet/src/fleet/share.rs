@@ -23,9 +23,10 @@ use crate::share::Status;
 /// Cheap to clone. Dropping it changes nothing: the share lasts as long as its bulkhead.
 ///
 /// ```
-/// use bulklink_fleet::{Fleet, MemoryStore};
-/// use bulklink_tokio::{Bulkhead, Tokio};
+/// use bulklink_tokio::Bulkhead;
 ///
+/// # use bulklink_fleet::{Fleet, MemoryStore};
+/// # use bulklink_tokio::Tokio;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let fleet = Fleet::builder(MemoryStore::new(Tokio), Tokio).namespace("prod").build()?;
