@@ -35,10 +35,10 @@ use tokio::runtime::Builder;
 const AFTER: &str = "\
 Environment:
   BULKLINK_REDIS_URL, BULKLINK_POSTGRES_URL
-                           the server, unless --url says it
+                           the server, unless --url names it
   BULKLINK_REDIS_PASSWORD, BULKLINK_POSTGRES_PASSWORD
-                           the password, unless --password-file says it
-  BULKLINK_NAMESPACE       the namespace, unless --namespace says it
+                           the password, unless --password-file has it
+  BULKLINK_NAMESPACE       the namespace, unless --namespace has it
   NO_COLOR                 no colours, if it is not empty
 
 Exit codes:
