@@ -12,7 +12,7 @@ use crate::run::{ask, command};
 use crate::step::Step;
 use crate::tidy::tree::Tree;
 use crate::workspace::{Package, captures};
-use crate::{deny, package};
+use crate::{api, deny, msrv, package};
 
 /// The address of the repository until it has one. No release may have it.
 const PLACEHOLDER: &str = "https://github.com/bulklink/bulklink";
@@ -34,8 +34,8 @@ pub(crate) fn steps(dry_run: bool) -> Vec<Step> {
         Step::new("tag", tag),
         Step::new("order", || order::crates().map(|order| println!("{}", order.join(" ")))),
     ];
-    // Add here the steps of each command that belongs to a release, and that `.ci/run` leaves out.
-    let commands = [deny::steps(), package::steps()];
+    // The commands that `.ci/run` leaves out, and the one that a release must not go without.
+    let commands = [api::steps(false, false), msrv::steps(), deny::steps(), package::steps()];
     let all = quick.into_iter().chain(commands.into_iter().flatten());
     all.chain([Step::new("commands", print)]).collect()
 }

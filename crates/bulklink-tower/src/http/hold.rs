@@ -55,6 +55,7 @@ pub trait HoldSlot {
     type Holding;
 
     /// Logs a response that is an error of the upstream, unless a layer inside has logged it.
+    #[doc(hidden)]
     fn log_error(&mut self, held: Option<&Held>);
 
     /// Returns the response, which holds `held` from now on: the slot and the call of a guard. Only
