@@ -1,6 +1,5 @@
 //! For the other crates of Bulklink. It may change in any release.
 
-use alloc::string::String;
 use alloc::sync::Arc;
 
 pub use bulklink_core::Rounded;
@@ -15,11 +14,10 @@ pub mod log {
     pub use crate::observe::trace::{Account, is_on, limited, shortened};
 }
 
-/// Returns the name of the slot's bulkhead for an error: its label, and the key of its partition if
-/// operators may see it.
+/// Returns the label of the slot's bulkhead.
 #[must_use]
-pub fn name(slot: &OwnedSlot) -> String {
-    slot.name()
+pub fn label(slot: &OwnedSlot) -> Arc<str> {
+    slot.label()
 }
 
 /// Returns the id of a handler of something else than a bulkhead.

@@ -9,16 +9,12 @@ use http_body::{Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::hold::Held;
-use super::upstream::broken_off;
-use crate::BoxError;
 
 pin_project! {
     /// The body `B` of a response, which holds the slot of its request, and its call of a guard,
     /// until it has ended or failed, or is dropped; or the body of a rejection.
     ///
-    /// Frames, trailers and size hints are those of `B`. An error of `B` is the source of that of
-    /// this body, which names the bulkhead; the innermost of several names its own. With the
-    /// feature `tracing`, it is logged as the event `request.failed`.
+    /// Frames, trailers and size hints are those of `B`.
     pub struct Body<B> {
         #[pin]
         content: Content<B>,
@@ -57,10 +53,9 @@ impl<B> http_body::Body for Body<B>
 where
     B: http_body::Body,
     B::Data: From<Bytes>,
-    B::Error: Into<BoxError>,
 {
     type Data = B::Data;
-    type Error = BoxError;
+    type Error = B::Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
@@ -70,7 +65,6 @@ where
         let frame = match this.content.as_mut().project() {
             ContentProjection::Inner { mut body } => {
                 let frame = ready!(body.as_mut().poll_frame(context));
-                let frame = frame.map(|frame| frame.map_err(|error| broken_off(error.into(), this.held.as_ref())));
                 if let Some(Ok(_)) = frame {
                     // A server may drop it now, without asking for another frame.
                     if let Some(held) = this.held.as_mut().filter(|held| held.call.is_some()) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bulklink::plumbing::name;
+use bulklink::plumbing::label;
 use bulklink::{OwnedSlot, Rejection};
 use http::{HeaderMap, Method, StatusCode, Version, header};
 
@@ -137,15 +137,14 @@ impl From<SlotOf> for Held {
 }
 
 impl Held {
-    /// Returns the name of the bulkhead, or of the breaker.
-    pub(crate) fn name(&self) -> Option<String> {
-        let of_slot = |slot: &OwnedSlot| format!("bulkhead {}", name(slot));
+    /// Returns the label of the bulkhead, or of the breaker.
+    pub(super) fn label(&self) -> Option<Arc<str>> {
         match &self.slot {
-            Some(SlotOf::Body { slot }) => Some(of_slot(slot)),
-            Some(SlotOf::Shared(held) | SlotOf::Tunnel(held)) => held.slots.own().slot.as_ref().map(of_slot),
+            Some(SlotOf::Body { slot }) => Some(label(slot)),
+            Some(SlotOf::Shared(held) | SlotOf::Tunnel(held)) => held.slots.own().slot.as_ref().map(label),
             None => match self.call.as_deref()? {
                 #[cfg(feature = "breaker")]
-                call => Some(format!("breaker {}", call.label()?)),
+                call => call.label(),
                 #[cfg(not(feature = "breaker"))]
                 none => match *none {},
             },
@@ -290,7 +289,7 @@ impl<B: http_body::Body> HoldSlot for http::Response<B> {
     fn log_error(&mut self, held: Option<&Held>) {
         let status = self.status();
         if status.is_server_error() {
-            upstream::answered("the upstream", status, self.extensions_mut(), held);
+            upstream::answered(None, status, self.extensions_mut(), held);
         }
     }
 

@@ -1,11 +1,19 @@
 //! Responses of reqwest that hold slots.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
 use bulklink::OwnedSlot;
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use http_body::{Frame, SizeHint};
+use pin_project_lite::pin_project;
 use reqwest::ResponseBuilderExt;
 
 use super::hold::{Held, HoldSlot, ShareSlot, SlotOf};
+use super::upstream::{Upstream, broken_off};
 use super::{Body, HeldSlot, upstream};
+use crate::BoxError;
 use crate::deadline::{Deadline, Origin, RequestClock};
 
 /// Returns the host of a request, with its port if that is not the usual one: a key for a bulkhead
@@ -51,7 +59,7 @@ impl ShareSlot for reqwest::Request {
 /// The response holds the slot until its body has been read to the end, has failed or was dropped.
 /// URL, extensions, timeouts and the length of the body stay as they are.
 ///
-/// Two things differ. An error of the body has more sources, which the methods of
+/// Two things differ. An error of the body names bulkhead and upstream, and has more sources, which the methods of
 /// [`reqwest::Error`] look through. And a connection that is upgraded holds no slot by itself: take
 /// the [`HeldSlot`] out of the response's extensions before `upgrade`, and keep it as long as the
 /// connection.
@@ -62,7 +70,7 @@ impl HoldSlot for reqwest::Response {
         let status = self.status();
         if status.is_server_error() {
             let host = host_of(self.url()).to_owned();
-            upstream::answered(&host, status, self.extensions_mut(), held);
+            upstream::answered(Some(&host), status, self.extensions_mut(), held);
         }
     }
 
@@ -71,6 +79,7 @@ impl HoldSlot for reqwest::Response {
             return self;
         };
         let url = self.url().clone();
+        let upstream = Upstream { label: held.label(), host: Some(host_of(&url).into()) };
         let mut response: http::Response<reqwest::Body> = self.into();
         // The conversion back takes the URL from the extensions, where only this puts it.
         if let Ok(with_url) = http::Response::builder().url(url).body(()) {
@@ -83,6 +92,34 @@ impl HoldSlot for reqwest::Response {
                 response.extensions_mut().insert(HeldSlot::new(Some(slot), inner));
             }
         }
-        response.map(|body| reqwest::Body::wrap(Body::holding(body, Some(held)))).into()
+        response.map(|body| reqwest::Body::wrap(Body::holding(Named { body, upstream }, Some(held)))).into()
+    }
+}
+
+pin_project! {
+    /// The body of an upstream's response, whose errors name the upstream.
+    struct Named {
+        #[pin]
+        body: reqwest::Body,
+        upstream: Upstream,
+    }
+}
+
+impl http_body::Body for Named {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.project();
+        let frame = ready!(this.body.poll_frame(context));
+        Poll::Ready(frame.map(|frame| frame.map_err(|error| broken_off(this.upstream, error))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

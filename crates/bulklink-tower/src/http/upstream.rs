@@ -3,12 +3,12 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 use http::{Extensions, StatusCode};
 
 use super::hold::Held;
-use crate::rejection::find;
-use crate::{BoxError, log};
+use crate::log;
 
 /// Marks an answer that is logged.
 #[derive(Clone, Copy)]
@@ -17,45 +17,57 @@ struct Logged;
 /// The failure of an upstream.
 #[derive(Debug)]
 pub(crate) struct Failed {
-    /// The bulkhead or the breaker of the innermost layer that has seen it.
-    name: Option<String>,
+    upstream: Upstream,
     how: How,
 }
 
 #[derive(Debug)]
 enum How {
-    Answered { host: String, status: StatusCode },
-    BrokenOff(BoxError),
+    Answered(StatusCode),
+    #[cfg(feature = "reqwest")]
+    BrokenOff(reqwest::Error),
 }
 
-/// Logs an answer that is an error of the server, unless a layer inside has logged it. `host` names
-/// the upstream.
-pub(super) fn answered(host: &str, status: StatusCode, extensions: &mut Extensions, held: Option<&Held>) {
+/// An upstream, as the innermost layer knows it.
+#[derive(Clone, Debug)]
+pub(super) struct Upstream {
+    /// The label of its bulkhead or breaker. `None` for a request that holds neither.
+    pub(super) label: Option<Arc<str>>,
+    /// `None` if its response does not say.
+    pub(super) host: Option<Box<str>>,
+}
+
+/// Logs an answer that is an error of the server, unless a layer inside has logged it.
+pub(super) fn answered(host: Option<&str>, status: StatusCode, extensions: &mut Extensions, held: Option<&Held>) {
     if cfg!(feature = "tracing") && extensions.insert(Logged).is_none() {
-        let how = How::Answered { host: host.to_owned(), status };
-        log::failed(Some(status), &Failed { name: held.and_then(Held::name), how });
+        let upstream = Upstream { label: held.and_then(Held::label), host: host.map(Box::from) };
+        log::failed(Some(status), &Failed { upstream, how: How::Answered(status) });
     }
 }
 
-/// Logs the error of a body, and names the bulkhead in it, unless a layer inside has done that.
+/// Logs the error of a body, and names the upstream in it, unless a layer inside has done that.
+#[cfg(feature = "reqwest")]
 #[cold]
-pub(super) fn broken_off(error: BoxError, held: Option<&Held>) -> BoxError {
-    if find::<Failed>(&*error).is_some() {
-        return error;
+pub(super) fn broken_off(upstream: &Upstream, error: reqwest::Error) -> crate::BoxError {
+    if crate::rejection::find::<Failed>(&error).is_some() {
+        return error.into();
     }
-    let failed = Failed { name: held.and_then(Held::name), how: How::BrokenOff(error) };
+    let failed = Failed { upstream: upstream.clone(), how: How::BrokenOff(error) };
     log::failed(None, &failed);
     failed.into()
 }
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(name) = &self.name {
-            write!(f, "{name}: ")?;
+        let Upstream { label, host } = &self.upstream;
+        if let Some(label) = label {
+            write!(f, "{label}: ")?;
         }
+        let host = host.as_deref().unwrap_or("the upstream");
         match &self.how {
-            How::Answered { host, status } => write!(f, "{host} has answered {status}"),
-            How::BrokenOff(_) => f.write_str("the response has broken off"),
+            How::Answered(status) => write!(f, "{host} has answered {status}"),
+            #[cfg(feature = "reqwest")]
+            How::BrokenOff(_) => write!(f, "the response of {host} has broken off"),
         }
     }
 }
@@ -63,8 +75,9 @@ impl fmt::Display for Failed {
 impl Error for Failed {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.how {
-            How::Answered { .. } => None,
-            How::BrokenOff(error) => Some(&**error),
+            How::Answered(_) => None,
+            #[cfg(feature = "reqwest")]
+            How::BrokenOff(error) => Some(error),
         }
     }
 }

@@ -83,9 +83,7 @@ async fn a_body_that_fails_gives_its_slot_back() {
     let body = frames(vec![Err("broken"), Ok(data())]);
     let response = layer(&payments).layer(service_of(body)).call(Request::new(())).await.unwrap();
     let mut body = response.into_body();
-    let error = body.frame().await.unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "bulkhead test: the response has broken off");
-    assert_eq!(error.source().unwrap().to_string(), "broken");
+    assert_eq!(body.frame().await.unwrap().unwrap_err(), "broken");
     assert_eq!(payments.status().in_flight, 0);
 }
 

@@ -1,6 +1,5 @@
 //! A call's hold of its bulkhead, from its start to the drop of its slot.
 
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::ops::Deref;
@@ -81,14 +80,8 @@ impl<S: SharedRef> Claim<S> {
         claim
     }
 
-    /// Returns the name of the bulkhead for an error: its label, and the key of its partition if
-    /// operators may see it.
-    pub(crate) fn name(&self) -> String {
-        let label = self.shared.label();
-        match self.shared.key() {
-            Some(key) => alloc::format!("{label}, key {:?}", key.text),
-            None => String::from(&**label),
-        }
+    pub(crate) fn label(&self) -> Arc<str> {
+        Arc::clone(self.shared.label())
     }
 
     /// Acquires a grant, if the bulkhead admits the request without a wait.

@@ -1,6 +1,5 @@
 //! The slots that calls are given: a claim with a grant, under its public names.
 
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
@@ -154,8 +153,8 @@ impl OwnedSlot {
         OwnedSlot(claim)
     }
 
-    pub(crate) fn name(&self) -> String {
-        self.0.name()
+    pub(crate) fn label(&self) -> Arc<str> {
+        self.0.label()
     }
 
     /// Returns the number of units that this slot holds.
