@@ -59,10 +59,10 @@ impl ShareSlot for reqwest::Request {
 /// The response holds the slot until its body has been read to the end, has failed or was dropped.
 /// URL, extensions, timeouts and the length of the body stay as they are.
 ///
-/// Two things differ. An error of the body names bulkhead and upstream, and has more sources, which the methods of
-/// [`reqwest::Error`] look through. And a connection that is upgraded holds no slot by itself: take
-/// the [`HeldSlot`] out of the response's extensions before `upgrade`, and keep it as long as the
-/// connection.
+/// Two things differ. An error of the body names the bulkhead and the host, and has more sources,
+/// which the methods of [`reqwest::Error`] look through. And a connection that is upgraded holds no
+/// slot by itself: take the [`HeldSlot`] out of the response's extensions before `upgrade`, and
+/// keep it as long as the connection.
 impl HoldSlot for reqwest::Response {
     type Holding = reqwest::Response;
 
