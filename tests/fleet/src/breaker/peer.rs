@@ -36,7 +36,7 @@ pub(super) fn run(ground: &Ground, effort: &Effort) -> Result<Vec<Row>> {
 
 /// From before the call fails that opens the circuit in one process until it is open in the other.
 fn times<S: CircuitStore>(connect: impl Fn() -> S, trips: usize) -> Result<Vec<Duration>> {
-    let settings = Settings::consecutive(1).cool_down(Duration::from_secs(3_600));
+    let settings = Settings::consecutive(1).cool_down(Duration::from_hours(1));
     let [first, second] = [Member::join(connect(), "peer", settings)?, Member::join(connect(), "peer", settings)?];
     let (sender, seen) = channel();
     second.breaker.add_transition_handler(move |transition| {

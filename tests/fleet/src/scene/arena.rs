@@ -100,7 +100,7 @@ impl Arena {
             think: Duration::ZERO,
             hold: Duration::from_millis(5),
             is_random: false,
-            wait: Some(Duration::from_secs(60)),
+            wait: Some(Duration::from_mins(1)),
             ttl: TTL,
             calls: None,
             look: None,

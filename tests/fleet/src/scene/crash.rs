@@ -37,7 +37,7 @@ pub(super) fn run(arena: &Arena, effort: &Effort) -> Result<Vec<Row>> {
 /// From the death of a holder to the admission of the next call.
 fn dead_holder(arena: &Arena) -> Result<Nanos> {
     let (mut crew, task) = (arena.crew()?, task(arena));
-    let holder = hire(&mut crew, &Task { hold: Duration::from_secs(60), ..task.clone() })?;
+    let holder = hire(&mut crew, &Task { hold: Duration::from_mins(1), ..task.clone() })?;
     admission(&crew, holder)?;
     let waiter = hire(&mut crew, &task)?;
     // At different ages of the lease.

@@ -26,7 +26,7 @@ const UNITS: u32 = 10;
 
 /// Rows that do not end while they are measured.
 const TERMS: Terms = {
-    let hour = Duration::from_secs(3_600);
+    let hour = Duration::from_hours(1);
     Terms { lease: hour, claim: hour, calm: Duration::from_millis(20), recovers: false }
 };
 
