@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use jiff::Timestamp;
 use jiff::fmt::friendly::SpanPrinter;
+use jiff::{SignedDuration, Timestamp};
 use tabled::builder::Builder;
 use tabled::settings::object::Columns;
 use tabled::settings::{Alignment, Padding, Style as Borders};
@@ -66,7 +66,8 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
 /// A time, without milliseconds from a minute on.
 pub(crate) fn time(millis: u64) -> String {
     let step = if millis < 60_000 { 1 } else { 1_000 };
-    SpanPrinter::new().unsigned_duration_to_string(&Duration::from_millis(millis / step * step))
+    let time = SignedDuration::try_from(Duration::from_millis(millis / step * step));
+    SpanPrinter::new().duration_to_string(&time.unwrap_or(SignedDuration::MAX))
 }
 
 /// A time in milliseconds since 1970, to the second.

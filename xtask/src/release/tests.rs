@@ -48,13 +48,8 @@ fn a_crate_or_a_dependency_of_another_version_is_found() {
         versions::crates(&packages, "0.1.0").err().map(|error| error.to_string())
     };
     assert_eq!((error("=0.1.0", "bulklink"), error("^0.1.0", "bulklink-smol")), (None, None));
-    for (req, name, wanted) in [
-        ("^0.1.0", "bulklink", "=0.1.0"),
-        ("=0.1.1", "bulklink", "=0.1.0"),
-        ("^0.1", "bulklink-smol", "^0.1.0"),
-        ("*", "bulklink-smol", "^0.1.0"),
-    ] {
-        let wanted = format!("bulklink-tower depends on {name} {req}, and not {wanted}");
+    for (req, name) in [("=0.1.1", "bulklink"), ("^0.1", "bulklink-smol"), ("*", "bulklink-smol")] {
+        let wanted = format!("bulklink-tower depends on {name} {req}, and not 0.1.0");
         assert_eq!(error(req, name), Some(wanted));
     }
     let error = versions::crates(&[package("bulklink", &[])], "0.2.0").unwrap_err();

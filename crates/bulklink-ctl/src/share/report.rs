@@ -230,7 +230,7 @@ impl Report for Show {
         lines.extend(level.map(|text| ("level", styled(YELLOW, text))));
         lines.extend([
             ("token", cell(self.last_token)),
-            ("epoch", format!("{epoch}, {}", date((epoch / 1000).cast_signed()))),
+            ("epoch", format!("{epoch}, {}", date(i64::try_from(epoch / 1000).unwrap_or(i64::MAX)))),
             ("run", known(self.run.as_ref())),
         ]);
         lines.extend(quarantine.map(|text| ("quarantine", styled(YELLOW, text))));
