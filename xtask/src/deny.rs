@@ -12,8 +12,13 @@ use crate::toolchain::programs;
 const VERSION: &str = "0.20.2";
 
 /// The workspaces of this repository. The packages of the first are published.
-const MANIFESTS: [&str; 4] =
-    ["Cargo.toml", "examples/embedded/Cargo.toml", "tests/code-size/Cargo.toml", "tests/fuzz/Cargo.toml"];
+const MANIFESTS: [&str; 5] = [
+    "Cargo.toml",
+    "examples/embedded/Cargo.toml",
+    "examples/wasm/Cargo.toml",
+    "tests/code-size/Cargo.toml",
+    "tests/fuzz/Cargo.toml",
+];
 
 const CHECKS: [&str; 3] = ["bans", "licenses", "sources"];
 
