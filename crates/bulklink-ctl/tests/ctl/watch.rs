@@ -186,7 +186,7 @@ impl Terminal {
         let mut bytes = [0; 4096];
         while !self.text.contains(wanted) {
             match self.screen.read(&mut bytes) {
-                Ok(count) if count > 0 => self.text += str::from_utf8(&bytes[..count]).unwrap(),
+                Ok(count) if count > 0 => self.text += std::str::from_utf8(&bytes[..count]).unwrap(),
                 end => panic!("{end:?} after {:?}", self.text),
             }
         }
