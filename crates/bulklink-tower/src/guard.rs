@@ -6,7 +6,6 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::hash::BuildHasher;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -268,7 +267,8 @@ pub struct Ongoing {
 
 impl Ongoing {
     /// Returns the label of the breaker.
-    pub(crate) fn label(&self) -> Option<Arc<str>> {
+    #[cfg(feature = "http")]
+    pub(crate) fn label(&self) -> Option<std::sync::Arc<str>> {
         self.call.label()
     }
 
