@@ -1,33 +1,31 @@
 //! The thresholds from which on there is a finding.
 
 use super::CapacityReport;
-#[cfg(doc)]
-use super::FindingCode;
 
 /// Thresholds. A percentage is reached by exactly that share.
 impl CapacityReport {
     /// The percentage of places taken from which on the waiting room is [nearly
-    /// full](FindingCode::WaitingRoomNearCapacity).
+    /// full](crate::FindingCode::WaitingRoomNearCapacity).
     pub const NEARLY_FULL_PERCENT: u32 = 80;
 
     /// The number of places below which a waiting room is never
-    /// [large](FindingCode::LargeWaitingRoom).
+    /// [large](crate::FindingCode::LargeWaitingRoom).
     pub const LARGE_WAITING_ROOM: usize = 100;
 
     /// The number of places per unit of capacity below which a waiting room is never
-    /// [large](FindingCode::LargeWaitingRoom).
+    /// [large](crate::FindingCode::LargeWaitingRoom).
     pub const LARGE_WAITING_ROOM_PER_UNIT: usize = 20;
 
     /// The number of requests below which nothing is reported about
-    /// [queueing](FindingCode::FrequentQueueing).
+    /// [queueing](crate::FindingCode::FrequentQueueing).
     pub const MIN_ATTEMPTS: u64 = 20;
 
     /// The percentage of requests from which on queueing is
-    /// [frequent](FindingCode::FrequentQueueing).
+    /// [frequent](crate::FindingCode::FrequentQueueing).
     pub const FREQUENT_QUEUEING_PERCENT: u32 = 50;
 
     /// The number of decisions below which nothing is reported about
-    /// [rejections](FindingCode::ElevatedRejectionRate).
+    /// [rejections](crate::FindingCode::ElevatedRejectionRate).
     pub const MIN_DECISIONS: u64 = 20;
 
     /// The percentage of decisions from which on rejections are a warning.
@@ -37,7 +35,7 @@ impl CapacityReport {
     pub const REJECTION_CRITICAL_PERCENT: u32 = 20;
 
     /// The number of queued requests below which nothing is reported about
-    /// [expirations](FindingCode::ElevatedExpirationRate).
+    /// [expirations](crate::FindingCode::ElevatedExpirationRate).
     pub const MIN_QUEUED: u64 = 10;
 
     /// The percentage of queued requests from which on expirations are a warning.
@@ -47,14 +45,14 @@ impl CapacityReport {
     pub const EXPIRATION_CRITICAL_PERCENT: u32 = 30;
 
     /// The number of requests admitted from the queue below which nothing is reported about
-    /// [waits](FindingCode::WaitTimeNearLimit).
+    /// [waits](crate::FindingCode::WaitTimeNearLimit).
     pub const MIN_WAITS: u64 = 5;
 
     /// The percentage of the wait limit from which on the mean wait is
-    /// [near](FindingCode::WaitTimeNearLimit) it.
+    /// [near](crate::FindingCode::WaitTimeNearLimit) it.
     pub const AVERAGE_WAIT_PERCENT: u32 = 75;
 
     /// The percentage of the wait limit from which on the longest wait is
-    /// [near](FindingCode::WaitTimeNearLimit) it.
+    /// [near](crate::FindingCode::WaitTimeNearLimit) it.
     pub const LONGEST_WAIT_PERCENT: u32 = 95;
 }
