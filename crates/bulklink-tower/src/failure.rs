@@ -32,7 +32,7 @@ use crate::{BoxError, log};
 /// feature `tracing`, an error that is not in the table of rejections, and the end of an operation
 /// by the run limit of a guard, is logged as the event `request.failed` (`WARN`), with the status
 /// and the texts of the error and its causes: at most ten in any second, and the next one has the
-/// number of those that were left out.
+/// number of those that were left out. A body of reqwest that breaks off was logged by its layer.
 ///
 /// A timeout of reqwest that ends a request at its own deadline is answered by the layer that
 /// [cancels](crate::BulkheadLayer::cancel_at_deadline) it, as if that had been faster.

@@ -139,5 +139,11 @@ mod tests {
     #[test]
     fn causes_that_are_a_circle_have_an_end() {
         assert_eq!(texts(&Foreign(|f| f.write_str("x"), None, true)), "x");
+        let mut long = None;
+        for _ in 0..75 {
+            let inner = Foreign(|f| f.write_str("y"), long.take().map(Box::new), false);
+            long = Some(Foreign(|f| f.write_str("x"), Some(Box::new(inner)), false));
+        }
+        assert_eq!(texts(&long.expect("it is one")).len(), 1 + 99 * 3);
     }
 }

@@ -16,6 +16,7 @@ mod imports {
     #[link(wasm_import_module = "host")]
     unsafe extern "C" {
         /// Prints UTF-8.
+        // SAFETY: the host only reads so many bytes from there, which the caller must own.
         pub(super) unsafe fn print(text: *const u8, bytes: usize);
         pub(super) safe fn finish();
     }
