@@ -117,6 +117,7 @@ mod histogram;
 mod instant;
 mod interval;
 mod invalid;
+pub mod limit;
 mod limits;
 mod list;
 pub mod partitions;

@@ -1,0 +1,74 @@
+//! The logarithm and the exponential function, of the basic operations alone: so they are the same,
+//! to the last bit, on all platforms.
+
+use core::f64::consts::{LN_2, SQRT_2};
+
+/// The natural logarithm of a finite number above zero; that of the least normal number for all
+/// others.
+pub(super) fn ln(number: f64) -> f64 {
+    let number = if number.is_finite() { number.max(f64::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
+    let bits = number.to_bits();
+    let exponent = (bits >> 52) as i32 - 1023;
+    let mantissa = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
+    let (mantissa, exponent) = if mantissa > SQRT_2 { (mantissa / 2.0, exponent + 1) } else { (mantissa, exponent) };
+    // Of |ratio| up to 0.172, the term after the last one is below the precision.
+    let ratio = (mantissa - 1.0) / (mantissa + 1.0);
+    let square = ratio * ratio;
+    let mut sum = 0.0;
+    for divisor in [21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0] {
+        sum = sum * square + 1.0 / divisor;
+    }
+    f64::from(exponent) * LN_2 + 2.0 * ratio * sum
+}
+
+/// `e` to this power, which counts as -700 at least and as 700 at most.
+pub(super) fn exp(power: f64) -> f64 {
+    let power = if power.is_nan() { 0.0 } else { power.clamp(-700.0, 700.0) };
+    let halves = if power < 0.0 { -0.5 } else { 0.5 };
+    #[expect(clippy::cast_possible_truncation, reason = "1,010 at most")]
+    let doublings = (power / LN_2 + halves) as i64;
+    #[expect(clippy::cast_precision_loss, reason = "1,010 at most")]
+    let rest = power - doublings as f64 * LN_2;
+    // Of |rest| up to 0.347, the term after the last one is below the precision.
+    let mut sum = 1.0;
+    for divisor in [14.0, 13.0, 12.0, 11.0, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0] {
+        sum = 1.0 + sum * rest / divisor;
+    }
+    #[expect(clippy::cast_sign_loss, reason = "13 at least")]
+    let scale = f64::from_bits(((doublings + 1023) as u64) << 52);
+    sum * scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{exp, ln};
+
+    extern crate std;
+
+    #[test]
+    fn they_are_those_of_the_standard_library_to_the_last_digits() {
+        let mut number = 1e-12;
+        while number < 1e12 {
+            let (own, other) = (ln(number), number.ln());
+            assert!((own - other).abs() <= 4e-16 * other.abs().max(1.0), "ln {number}: {own}, {other}");
+            let power = other * 20.0;
+            let (own, other) = (exp(power), power.exp());
+            assert!((own / other - 1.0).abs() <= 1e-13, "exp {power}: {own}, {other}");
+            number *= 1.013;
+        }
+        assert_eq!((ln(1.0), exp(0.0)), (0.0, 1.0));
+    }
+
+    /// These bits must be the same on each platform.
+    #[test]
+    fn they_have_these_bits() {
+        assert_eq!((ln(10.0).to_bits(), exp(1.0).to_bits()), (0x4002_6bb1_bbb5_5515, 0x4005_bf0a_8b14_576a));
+    }
+
+    #[test]
+    fn each_argument_has_a_finite_value() {
+        for number in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE / 4.0, f64::MAX] {
+            assert!(ln(number).is_finite() && exp(number).is_finite(), "{number}");
+        }
+    }
+}
