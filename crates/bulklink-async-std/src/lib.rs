@@ -118,7 +118,7 @@ pub use bulklink::{
     ExecuteError, FailureCause, Figures, Finding, FindingCode, GateEvent, GateReport, Handle, HandlerId, Histogram,
     Interval, IntervalError, InvalidArgument, JoinError, JoinHandle, Limits, Load, MemberFailure, Occupancy, OwnedSlot,
     Panic, Readiness, Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError,
-    Resized, Restriction, Severity, Slot, Snapshot, Status, StdClock, SubmitError, Totals, TryRecvError, config,
+    Resized, Restriction, Severity, Slot, Snapshot, Status, StdClock, SubmitError, Totals, TryRecvError, config, limit,
     partitions, testing,
 };
 pub use clock::AsyncStdSleep;

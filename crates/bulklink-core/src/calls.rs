@@ -11,6 +11,7 @@ use crate::histogram::Tally;
 #[cfg(feature = "histogram")]
 use crate::histogram::{Histogram, SharedCounts};
 use crate::instant::nanos;
+use crate::limit::{Outcome, Sample};
 use crate::queue::Uncollected;
 use crate::reserve::{Call, ReserveState};
 use crate::slab::{Place, Slab, invalid_place};
@@ -70,6 +71,8 @@ pub struct Calls {
     split: u64,
     merged: u64,
     written_off: usize,
+    /// The calls that had waited or were turned away at the latest sample.
+    pressure: u64,
     entries: Slab<Call>,
     /// The call of each ticket, by the number of the ticket's place.
     by_ticket: Vec<Option<Place>>,
@@ -111,6 +114,7 @@ impl Calls {
             split: 0,
             merged: 0,
             written_off: 0,
+            pressure: 0,
             entries: Slab::new(),
             by_ticket: Vec::new(),
         }
@@ -257,7 +261,15 @@ impl Calls {
         let keep = if has_deadline { self.reserve.keep(own, budget) } else { 0 };
         let by_gate = has_deadline && own.is_none();
         let wait_end = now.saturating_add_nanos(budget - keep);
-        let call = Call { entered: now, end, waited_nanos: 0, kept_nanos: Call::NOT_KEPT, by_gate, grant: None };
+        let call = Call {
+            entered: now,
+            end,
+            waited_nanos: 0,
+            kept_nanos: Call::NOT_KEPT,
+            by_gate,
+            outcome: Outcome::Success,
+            grant: None,
+        };
         let answer = gate.enter(&request.ending(wait_end), Some(now))?;
         self.note_use(gate, now);
         Ok(match answer {
@@ -346,6 +358,35 @@ impl Calls {
         grant
     }
 
+    /// Sets how an operation ends, for its [sample](Calls::sample). It is a
+    /// [success](Outcome::Success) if this is not called. Does nothing for a grant without a record:
+    /// one of a gate whose holds are not [measured](Calls::measure_holds).
+    pub fn set_outcome(&mut self, grant: &Grant, outcome: Outcome) {
+        if let Some(place) = grant.place() {
+            self.entries[place].outcome = outcome;
+        }
+    }
+
+    /// Returns a call that is about to [end](Calls::end) at `now` as a sample for a
+    /// [limit](crate::limit). Returns `None` if the grant has no record, or if the call's end
+    /// [says nothing](Outcome::Ignore).
+    ///
+    /// Calls [press](Sample::pressed) if this one waited, if one waits now, or if one has begun to
+    /// wait or found no room since the latest sample.
+    pub fn sample<W>(&mut self, gate: &Gate<W>, grant: &Grant, now: Instant) -> Option<Sample> {
+        let place = grant.place()?;
+        let call = &self.entries[place];
+        if call.outcome == Outcome::Ignore {
+            return None;
+        }
+        let (occupancy, pressure) = (gate.occupancy(), gate.pressure());
+        let is_new = core::mem::replace(&mut self.pressure, pressure) != pressure;
+        let units = call.grant.as_ref().and_then(Grant::cost).unwrap_or(1);
+        let sample = Sample::new(now, Duration::from_nanos(call.hold_nanos(now))).units(units);
+        let sample = sample.in_flight(occupancy.in_use()).outcome(call.outcome);
+        Some(sample.pressed(is_new || call.waited_nanos > 0 || occupancy.waiting() > 0))
+    }
+
     /// Takes the end of an operation into account. Its units may stay in use.
     fn finish(&mut self, grant: Grant, now: Instant) -> Grant {
         let Some(place) = grant.place() else { return grant };
@@ -415,7 +456,8 @@ impl Calls {
         let (entered, waited_nanos) = (call.entered, call.waited_nanos);
         let recorded = part.as_recorded();
         let end = Instant::FAR_FUTURE;
-        let call = Call { entered, end, waited_nanos, kept_nanos: Call::NOT_KEPT, by_gate: false, grant: Some(part) };
+        let (kept_nanos, by_gate, outcome) = (Call::NOT_KEPT, false, Outcome::Success);
+        let call = Call { entered, end, waited_nanos, kept_nanos, by_gate, outcome, grant: Some(part) };
         Ok((grant, recorded(self.entries.insert(call, 0))))
     }
 

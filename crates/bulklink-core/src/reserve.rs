@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use crate::fork::Fork;
 use crate::instant::nanos;
+use crate::limit::Outcome;
 use crate::{Grant, Instant};
 
 /// How much time the wait of a call with a [deadline](crate::Request::deadline) must leave to the
@@ -88,6 +89,8 @@ pub(crate) struct Call {
     pub(crate) kept_nanos: u64,
     /// Whether the gate's reserve applied, and not the request's own.
     pub(crate) by_gate: bool,
+    /// How its operation ended, as its caller says.
+    pub(crate) outcome: Outcome,
     /// The gate's grant, once there is one.
     pub(crate) grant: Option<Grant>,
 }
@@ -237,6 +240,7 @@ mod tests {
         waited_nanos: 60_000,
         kept_nanos: 20_000,
         by_gate: true,
+        outcome: Outcome::Success,
         grant: None,
     };
 

@@ -267,7 +267,8 @@ pub use bulklink::{
     ExecuteError, FailureCause, Figures, Finding, FindingCode, GateEvent, GateReport, Handle, HandlerId, Histogram,
     Interval, IntervalError, InvalidArgument, JoinError, JoinHandle, Limits, Load, MemberFailure, Occupancy, OwnedSlot,
     Panic, Readiness, Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError,
-    Resized, Restriction, Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, partitions, testing,
+    Resized, Restriction, Severity, Slot, Snapshot, Status, SubmitError, Totals, TryRecvError, limit, partitions,
+    testing,
 };
 #[cfg(feature = "drain")]
 pub use drain::{Drain, DrainConfig, Drained, NotDrained};

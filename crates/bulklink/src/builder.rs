@@ -11,6 +11,7 @@ use core::task::Waker;
 
 use crate::gate::shared::Shared;
 use crate::identity::Identity;
+use crate::limit::{self, Limit, Mode};
 use crate::partitions::ShownKey;
 use crate::reconfigure::unused_wait_limit;
 use crate::{Bulkhead, Clock, label};
@@ -46,6 +47,7 @@ pub struct Builder<R> {
     parallelism: Option<usize>,
     capacity: Option<usize>,
     options: Options,
+    adaptive: Option<limit::Config>,
 }
 
 /// The part of a configuration that never changes while the bulkhead exists.
@@ -84,7 +86,15 @@ impl<R> Builder<R> {
     pub(crate) fn new(runtime: R, label: &str) -> Self {
         let limits = Limits::new(0);
         let options = Options::default();
-        Builder { runtime, label: label.to_string(), limits, parallelism: None, capacity: None, options }
+        Builder {
+            runtime,
+            label: label.to_string(),
+            limits,
+            parallelism: None,
+            capacity: None,
+            options,
+            adaptive: None,
+        }
     }
 
     /// Returns the builder of a configuration's section. `is_capacity` is whether it calls the
@@ -220,6 +230,61 @@ impl<R> Builder<R> {
         self
     }
 
+    /// Has a machine find the limit: it moves a ceiling below the capacity, by the calls that end.
+    /// See [`limit`](crate::limit) for the machines and their choice.
+    ///
+    /// The capacity is not changed, and stays the greatest limit. Rejections, figures and reports
+    /// name the ceiling `adaptive`, and the [status](crate::Status::adaptive) has its figures and
+    /// the reason of its latest step. [`Handle::set_limit_mode`](crate::Handle::set_limit_mode)
+    /// freezes it, or has it only say which limit it would set. A call that costs more than the
+    /// limit runs alone.
+    ///
+    /// It [measures holds](Builder::measure_holds), with the cost of that; each sample takes the
+    /// lock once more, and about 10 ns for the machine. A bulkhead without it pays nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`build`](Builder::build) fails if the bounds are empty, begin at zero, or go beyond the
+    /// capacity; the error has both.
+    ///
+    /// ```
+    /// use bulklink_tokio::Bulkhead;
+    /// use bulklink_tokio::limit::Knee;
+    ///
+    /// let builder = Bulkhead::builder("search").parallelism(100);
+    /// let error = builder.clone().adaptive(Knee::between(4, 200)).build().unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "bulkhead search: adaptive must not go beyond the parallelism of 100, got 4 to 200"
+    /// );
+    /// let search = builder.adaptive(Knee::between(4, 100)).build()?;
+    /// assert_eq!(search.status().restriction.unwrap().units, 20);
+    /// # Ok::<(), bulklink_tokio::InvalidArgument>(())
+    /// ```
+    pub fn adaptive(mut self, limit: impl Limit + Clone + Send + Sync + 'static) -> Self {
+        self.adaptive = Some(limit::Config::new(limit));
+        self.measure_holds(true)
+    }
+
+    /// Sets what the [adaptive](Builder::adaptive) limit does at first: by default, it
+    /// [moves](Mode::Active) its ceiling. Does nothing without one.
+    pub fn limit_mode(mut self, mode: Mode) -> Self {
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.mode = mode;
+        }
+        self
+    }
+
+    /// Has the [adaptive](Builder::adaptive) limit judge one in so many calls that end, at least
+    /// one, where there are very many: it stands for the others. By default, each call is judged.
+    /// Does nothing without an adaptive limit.
+    pub fn sample_one_in(mut self, calls: u32) -> Self {
+        if let Some(adaptive) = &mut self.adaptive {
+            adaptive.one_in = calls;
+        }
+        self
+    }
+
     /// Sets how long a slot that was handed to a waiting call may be not collected, more than zero.
     /// By default, it may be so forever.
     ///
@@ -313,6 +378,12 @@ impl<R> Builder<R> {
             "capacity" => invalid.for_field(self.capacity_field()),
             _ => invalid,
         })?;
+        if let Some(adaptive) = &self.adaptive {
+            if !measure_holds {
+                return Err(InvalidArgument::new("measure_holds", "false", "must be true for adaptive"));
+            }
+            adaptive.check(&self.limits, self.capacity_field())?;
+        }
         unused_wait_limit(&self.limits).map_or(Ok(unused), Err)
     }
 }
@@ -353,7 +424,11 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
         let runtime = Arc::new(self.runtime.clone());
         let (mut gate, mut calls) = (self.gate(), self.calls());
         prepare(&mut gate, calls.as_deref_mut());
-        Shared::new(gate, Arc::clone(identity), self.capacity_is(), runtime, calls, key)
+        let shared = Shared::new(gate, Arc::clone(identity), self.capacity_is(), runtime, calls, key);
+        if let Some(adaptive) = &self.adaptive {
+            shared.adapt(adaptive);
+        }
+        shared
     }
 
     pub(crate) fn measures_holds(&self) -> bool {

@@ -70,10 +70,11 @@ impl Handle {
     pub fn status(&self) -> Status {
         // A clock that panics must not hide the figures.
         let now = attempt(|| self.shared.now());
-        let (snapshot, oldest_wait) = self.shared.with_gate(|state| (state.snapshot(now), state.oldest_wait(now)));
+        let (snapshot, oldest_wait, adaptive) =
+            self.shared.with_gate(|state| (state.snapshot(now), state.oldest_wait(now), state.adaptive()));
         let (label, identity) = (Arc::clone(self.shared.label()), self.shared.identity());
         let (handler_panics, dropped_events) = (identity.handler_panics(), identity.dropped_events());
-        Status { label, handler_panics, dropped_events, oldest_wait, snapshot }
+        Status { label, handler_panics, dropped_events, oldest_wait, adaptive, snapshot }
     }
 
     /// Changes the parallelism, or the capacity in units. Returns the effect of the change.

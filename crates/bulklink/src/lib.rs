@@ -201,6 +201,7 @@ mod gate;
 mod handle;
 mod identity;
 mod label;
+pub mod limit;
 mod observe;
 pub mod partitions;
 #[doc(hidden)]

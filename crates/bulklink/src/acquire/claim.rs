@@ -7,11 +7,12 @@ use core::panic::RefUnwindSafe;
 use core::ptr;
 use core::time::Duration;
 
+use bulklink_core::limit::Outcome;
 use bulklink_core::partitions::{self, Id};
 use bulklink_core::{Grant, Request};
 
 use crate::Rejection;
-use crate::gate::shared::Shared;
+use crate::gate::shared::{Shared, hint};
 
 /// A call's hold of its bulkhead: a grant, once the call is admitted, and the lease of its
 /// partition, if it has one. The drop gives both back, the grant first.
@@ -169,6 +170,29 @@ impl<S: SharedRef> Claim<S> {
         let now = self.shared.now_if_sound();
         if let Some(grant) = self.grant.take() {
             self.shared.input(|state| state.write_off(grant, now));
+        }
+    }
+
+    /// The end of the operation says nothing of the load.
+    #[inline]
+    pub(crate) fn ignore(&self) {
+        if self.grant.as_ref().is_some_and(Grant::is_recorded) {
+            self.set_outcome(Outcome::Ignore);
+        }
+    }
+
+    /// Sets how the operation ended, for the adaptive limit.
+    #[cold]
+    pub(crate) fn set_outcome(&self, outcome: Outcome) {
+        if !self.shared.has(hint::ADAPTIVE) {
+            return;
+        }
+        if let Some(grant) = &self.grant {
+            self.shared.beside_the_word(|state| {
+                if let Some(calls) = &mut state.calls {
+                    calls.set_outcome(grant, outcome);
+                }
+            });
         }
     }
 

@@ -9,17 +9,27 @@ use core::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
 
+use crate::acquire::slot::Held;
 use crate::{OwnedSlot, OwnedSlotFuture, Rejection, Runtime, Timer};
 
 pin_project! {
     /// Acquires the slot `S` that the future `A` returns, then runs the operation in it. `M` makes
     /// the value of the call. The operation is stored once, in place. It must be dropped before its
     /// slot is given back, so its field comes first.
-    pub(crate) struct Execute<A, S, F, M> {
+    pub(crate) struct Execute<A, S: Held, F, M> {
         #[pin]
         operation: Option<F>,
         stage: Stage<A, S>,
         answer: PhantomData<M>,
+    }
+
+    impl<A, S: Held, F, M> PinnedDrop for Execute<A, S, F, M> {
+        fn drop(this: Pin<&mut Self>) {
+            // Its operation was cancelled, or panicked.
+            if let Stage::Running(slot) = this.project().stage {
+                slot.ignore();
+            }
+        }
     }
 }
 
@@ -61,14 +71,14 @@ impl<T, E> Answer<Result<T, E>> for Flat {
     }
 }
 
-impl<A, S, F, M> Execute<A, S, F, M> {
+impl<A, S: Held, F, M> Execute<A, S, F, M> {
     #[inline]
     pub(crate) fn new(slot: A, operation: F) -> Self {
         Execute { operation: Some(operation), stage: Stage::Acquiring(slot), answer: PhantomData }
     }
 }
 
-impl<A, S, F, M> Future for Execute<A, S, F, M>
+impl<A, S: Held, F, M> Future for Execute<A, S, F, M>
 where
     A: Future<Output = Result<S, Rejection>> + Unpin,
     F: Future,

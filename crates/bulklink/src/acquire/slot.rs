@@ -4,8 +4,30 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
+use bulklink_core::limit::Outcome;
+
 use crate::acquire::claim::Claim;
 use crate::gate::shared::Shared;
+
+/// A slot whose operation may be cancelled.
+pub(crate) trait Held {
+    /// The end of its operation says nothing of the load.
+    fn ignore(&self);
+}
+
+impl Held for Slot<'_> {
+    #[inline]
+    fn ignore(&self) {
+        self.0.ignore();
+    }
+}
+
+impl Held for OwnedSlot {
+    #[inline]
+    fn ignore(&self) {
+        self.0.ignore();
+    }
+}
 
 /// The right to run one operation, borrowed from its [`Bulkhead`](crate::Bulkhead).
 ///
@@ -131,6 +153,32 @@ impl<'a> Slot<'a> {
     }
 }
 
+// Below the other methods, as few programs need it.
+impl Slot<'_> {
+    /// Sets how the operation ended, for the [adaptive limit](crate::Builder::adaptive) of the
+    /// bulkhead: as a success, if this is not called. A slot that is dropped while its thread
+    /// panics, or whose `execute` is cancelled, is [ignored](Outcome::Ignore).
+    ///
+    /// Takes the lock once. Does nothing in a bulkhead without an adaptive limit.
+    ///
+    /// ```
+    /// use bulklink_tokio::Bulkhead;
+    /// use bulklink_tokio::limit::{Knee, Outcome};
+    ///
+    /// let builder = Bulkhead::builder("search").parallelism(200);
+    /// let search = builder.adaptive(Knee::between(4, 200)).build()?;
+    /// let slot = search.try_slot()?;
+    /// let status = 503;
+    /// if status == 503 || status == 429 {
+    ///     slot.set_outcome(Outcome::Overload);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_outcome(&self, outcome: Outcome) {
+        self.0.set_outcome(outcome);
+    }
+}
+
 impl fmt::Debug for Slot<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.describe("Slot", f)
@@ -199,6 +247,13 @@ impl OwnedSlot {
     /// will.
     pub fn abandon(self) {
         self.0.abandon();
+    }
+}
+
+impl OwnedSlot {
+    /// Sets how the operation ended, as [`Slot::set_outcome`] does.
+    pub fn set_outcome(&self, outcome: Outcome) {
+        self.0.set_outcome(outcome);
     }
 }
 

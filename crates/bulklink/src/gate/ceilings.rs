@@ -88,6 +88,12 @@ impl Ceilings {
         }
     }
 
+    fn change(&mut self, id: u64, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.all.iter_mut().find(|entry| entry.id == id) {
+            change(entry);
+        }
+    }
+
     fn bound(&self, id: u64) -> Option<Bound> {
         self.all.iter().find(|entry| entry.id == id)?.bound
     }
@@ -186,7 +192,7 @@ impl Shared {
 
     /// Changes a ceiling, and admits the calls that this lets in. Returns their number.
     pub(crate) fn change_ceiling(&self, id: u64, change: impl FnOnce(&mut Entry)) -> usize {
-        self.change_ceilings(|ceilings| ceilings.all.iter_mut().find(|entry| entry.id == id).map_or((), change))
+        self.change_ceilings(|ceilings| ceilings.change(id, change))
     }
 
     pub(crate) fn remove_ceiling(&self, id: u64) {
@@ -214,16 +220,23 @@ impl Shared {
 
     fn change_ceilings(&self, change: impl FnOnce(&mut Ceilings)) -> usize {
         let now = self.now_if_sound();
-        self.input(|state| {
-            state.take_back_due(now);
-            let ceilings = state.ceilings.get_or_insert_default();
-            change(ceilings);
-            let (restriction, (wait, up_to)) = (ceilings.restriction(), ceilings.fetch());
-            state.gate.let_fetch(wait, up_to);
-            self.give_hint(hint::FETCH, !wait.is_zero());
-            self.give_hint(hint::CAUSE, ceilings.cause().is_some());
-            self.restrict(state, restriction, now)
-        })
+        self.input(|state| self.change_ceilings_now(state, change, now))
+    }
+
+    fn change_ceilings_now(&self, state: &mut GateState, change: impl FnOnce(&mut Ceilings), now: Instant) -> usize {
+        state.take_back_due(now);
+        let ceilings = state.ceilings.get_or_insert_default();
+        change(ceilings);
+        let (restriction, (wait, up_to)) = (ceilings.restriction(), ceilings.fetch());
+        state.gate.let_fetch(wait, up_to);
+        self.give_hint(hint::FETCH, !wait.is_zero());
+        self.give_hint(hint::CAUSE, ceilings.cause().is_some());
+        self.restrict(state, restriction, now)
+    }
+
+    /// Sets a ceiling as a part of an input.
+    pub(crate) fn set_ceiling_now(&self, state: &mut GateState, id: u64, bound: Option<Bound>, now: Instant) {
+        self.change_ceilings_now(state, |ceilings| ceilings.change(id, |entry| entry.bound = bound), now);
     }
 
     fn restrict(&self, state: &mut GateState, restriction: Option<Restriction>, now: Instant) -> usize {

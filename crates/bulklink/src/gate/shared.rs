@@ -44,6 +44,8 @@ pub(crate) mod hint {
     pub(in crate::gate) const CAUSE: u8 = 16;
     /// The least ceiling lets no call wait.
     pub(in crate::gate) const TURN_AWAY: u8 = 32;
+    /// It has an adaptive limit, which judges the calls that end.
+    pub(crate) const ADAPTIVE: u8 = 64;
 }
 
 /// The state that all clones of a bulkhead share.
@@ -318,6 +320,9 @@ impl Shared {
         // can be added to a held word.
         if !grant.is_recorded() && word.has_released(&grant) && self.fast.release(&grant) {
             return;
+        }
+        if grant.is_recorded() && self.has(hint::ADAPTIVE) {
+            return self.release_judged(grant);
         }
         let now = (grant.is_recorded() || word.needs_now(None)).then(|| self.now_if_sound());
         if let Err(grant) = self.input(|state| state.finish(grant, now)) {

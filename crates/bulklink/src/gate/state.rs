@@ -20,6 +20,7 @@ use crate::gate::drivers::Drivers;
 use crate::gate::enter::NotGranted;
 use crate::gate::rate::{ReleaseRate, Sample};
 use crate::gate::shared::Shared;
+use crate::limit::Adaptation;
 use crate::observe::event::Handlers;
 use crate::partitions::ShownKey;
 
@@ -33,7 +34,7 @@ pub(crate) struct GateState {
     pub(crate) calls: Option<Box<Calls>>,
     /// Made with the first of them.
     pub(crate) ceilings: Option<Box<Ceilings>>,
-    /// Made for a shown key, or with the first estimate of a wait.
+    /// Made for a shown key, an adaptive limit, or with the first estimate of a wait.
     pub(crate) rare: Option<Box<Rare>>,
 }
 
@@ -43,11 +44,12 @@ pub(crate) struct Rare {
     rate: Option<ReleaseRate>,
     /// The key of the partition that has this bulkhead, if operators may see it.
     pub(crate) key: Option<Arc<ShownKey>>,
+    pub(crate) adaptation: Option<Box<Adaptation>>,
 }
 
 impl Rare {
     pub(crate) fn of_key(key: Arc<ShownKey>) -> Self {
-        Rare { rate: None, key: Some(key) }
+        Rare { key: Some(key), ..Rare::default() }
     }
 }
 
@@ -204,7 +206,7 @@ impl GateState {
     /// Ends an operation in any case, also by the account of single calls.
     #[cold]
     #[inline(never)]
-    pub(super) fn finish_any(&mut self, grant: Grant, now: Option<Instant>) -> Result<(), Grant> {
+    pub(crate) fn finish_any(&mut self, grant: Grant, now: Option<Instant>) -> Result<(), Grant> {
         let (Some(calls), Some(now)) = (&mut self.calls, now) else {
             return plumbing::finish(&mut self.gate, grant, now);
         };

@@ -46,7 +46,7 @@ impl Default for Figures {
 fn of_nothing() -> Status {
     let mut gate = Gate::<()>::new(Limits::new(1)).expect("valid limits");
     let snapshot = gate.snapshot(None);
-    Status { label: Arc::from(""), handler_panics: 0, dropped_events: 0, oldest_wait: None, snapshot }
+    Status { label: Arc::from(""), handler_panics: 0, dropped_events: 0, oldest_wait: None, adaptive: None, snapshot }
 }
 
 impl Handle {
@@ -88,8 +88,8 @@ impl Handle {
         // A clock that panics must not hide the figures.
         let now = attempt(|| self.shared.now());
         let Figures { status, waits, holds } = into;
-        (status.snapshot, status.oldest_wait) =
-            self.shared.with_gate(|state| (state.figures(now, waits, holds), state.oldest_wait(now)));
+        (status.snapshot, status.oldest_wait, status.adaptive) =
+            self.shared.with_gate(|state| (state.figures(now, waits, holds), state.oldest_wait(now), state.adaptive()));
         let identity = self.shared.identity();
         (status.handler_panics, status.dropped_events) = (identity.handler_panics(), identity.dropped_events());
         if !Arc::ptr_eq(&status.label, self.shared.label()) {

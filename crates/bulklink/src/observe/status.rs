@@ -7,10 +7,12 @@ use core::time::Duration;
 
 use bulklink_core::{IntervalError, Snapshot};
 
+use crate::limit::Adaptive;
+
 /// All figures of a bulkhead at one moment: a [`Snapshot`] with the label.
 ///
 /// It dereferences to the snapshot, whose figures are consistent with each other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Status {
     /// The name of the bulkhead.
@@ -40,6 +42,8 @@ pub struct Status {
     /// # }
     /// ```
     pub oldest_wait: Option<Duration>,
+    /// The figures of the [adaptive limit](crate::Builder::adaptive), if there is one.
+    pub adaptive: Option<Adaptive>,
     /// The figures of the gate.
     pub snapshot: Snapshot,
 }

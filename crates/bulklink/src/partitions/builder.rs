@@ -230,6 +230,20 @@ impl<K, R: Clock, S> Builder<K, R, S> {
         self.each(|each| each.reserve(reserve))
     }
 
+    /// Has a machine find the limit of each partition, as
+    /// [`Builder::adaptive`](crate::Builder::adaptive) does: each partition has its own, which
+    /// begins anew when the partition does.
+    #[must_use]
+    pub fn adaptive(self, limit: impl crate::limit::Limit + Clone + Send + Sync + 'static) -> Self {
+        self.each(|each| each.adaptive(limit))
+    }
+
+    /// Sets what the limit of each partition does at first, as
+    /// [`Builder::limit_mode`](crate::Builder::limit_mode) does.
+    pub fn limit_mode(self, mode: crate::limit::Mode) -> Self {
+        self.each(|each| each.limit_mode(mode))
+    }
+
     fn each(mut self, change: impl FnOnce(crate::Builder<R>) -> crate::Builder<R>) -> Self {
         self.each = change(self.each);
         self

@@ -30,6 +30,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             discard_pinned(this.operation);
+            this.claim.iter().for_each(Claim::ignore);
             // Contained, so that the handle completes even if the clock panics here.
             discard(this.claim.take());
             this.job.lose();
@@ -53,6 +54,9 @@ impl<F: Future> Future for Task<F, F::Output> {
             Err(why) => Err(why),
         };
         discard_pinned(this.operation);
+        if outcome.is_err() {
+            this.claim.iter().for_each(Claim::ignore);
+        }
         *this.claim = None;
         this.job.end(outcome);
         Poll::Ready(())

@@ -1,6 +1,7 @@
 //! The promises of the front, tested on the deterministic executor with the fake clock.
 #![cfg(not(bulklink_loom))]
 
+mod adaptive;
 mod admission;
 mod bad_input;
 mod blocking;

@@ -11,4 +11,4 @@ mod imp;
 pub(crate) use imp::{Account, is_on};
 #[cfg(feature = "tracing")]
 pub use imp::{Account, is_on, limited, shortened};
-pub(crate) use imp::{Aside, WaitSpan, rejected, take_wait};
+pub(crate) use imp::{Aside, WaitSpan, limit_failed, limit_moved, rejected, take_wait};

@@ -8,6 +8,7 @@ use bulklink_core::{Instant, Request};
 
 use crate::acquire::claim::{Claim, SharedRef};
 use crate::gate::shared::Shared;
+use crate::limit::Adaptive;
 use crate::time::timer::LazySleep;
 use crate::{Rejection, Timer};
 
@@ -76,3 +77,9 @@ pub(crate) const fn is_on() -> bool {
 
 #[inline]
 pub(crate) fn rejected(_shared: Option<&Shared>, _rejection: &Rejection) {}
+
+#[inline]
+pub(crate) fn limit_moved(_shared: &Shared, _before: usize, _figures: &Adaptive) {}
+
+#[inline]
+pub(crate) fn limit_failed(_shared: &Shared, _figures: &Adaptive) {}

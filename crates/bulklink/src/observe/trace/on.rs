@@ -21,6 +21,7 @@ pub use super::account::Account;
 use crate::acquire::claim::{Claim, SharedRef};
 use crate::foreign::{attempt, contain, discard};
 use crate::gate::shared::Shared;
+use crate::limit::Adaptive;
 use crate::time::timer::LazySleep;
 use crate::{Rejection, Timer};
 
@@ -194,6 +195,47 @@ fn log(shared: Option<&Shared>, rejection: &Rejection) {
             left_out = left_out(),
             state = %State(rejection),
             "bulkhead rejected a call",
+        );
+    });
+}
+
+/// Logs that an adaptive limit has moved.
+pub(crate) fn limit_moved(shared: &Shared, before: usize, figures: &Adaptive) {
+    if !may_be_wanted(Level::DEBUG) {
+        return;
+    }
+    let label = shortened(shared.label());
+    let shown = shared.key();
+    let key = shown.as_ref().map(|key| shortened(&key.text));
+    contain(|| {
+        tracing::event!(
+            name: "bulkhead.limit",
+            target: TARGET,
+            Level::DEBUG,
+            bulkhead = &*label,
+            key = key.as_deref(),
+            before,
+            limit = figures.state.limit,
+            step = figures.state.step.as_str(),
+            mode = figures.mode.as_str(),
+            slope = figures.state.slope,
+            inflation = figures.state.inflation,
+            "the adaptive limit moved",
+        );
+    });
+}
+
+/// Logs that an adaptive limit has failed.
+pub(crate) fn limit_failed(shared: &Shared, figures: &Adaptive) {
+    let label = shortened(shared.label());
+    contain(|| {
+        tracing::event!(
+            name: "bulkhead.limit_failed",
+            target: TARGET,
+            Level::ERROR,
+            bulkhead = &*label,
+            limit = figures.state.limit,
+            "the adaptive limit panicked or left its bounds, and stays where it is",
         );
     });
 }

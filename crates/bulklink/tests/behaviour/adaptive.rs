@@ -1,0 +1,356 @@
+//! A limit that finds itself: it moves a ceiling, by the calls that end.
+
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bulklink::limit::{Fixed, Knee, Limit, Mode, Outcome, Sample, State, Step};
+use bulklink::testing::Executor;
+use bulklink::{Builder, Partitions, Reason, Request};
+
+use crate::{TestBulkhead, builder, executor, ms};
+
+/// A limit that notes its samples, and is what a test makes it.
+#[derive(Clone)]
+struct Puppet(Arc<Mutex<Strings>>);
+
+struct Strings {
+    samples: Vec<Sample>,
+    limit: usize,
+    /// What it does with a sample, besides.
+    act: Box<dyn FnMut() + Send>,
+}
+
+impl Puppet {
+    fn new(limit: usize) -> Self {
+        Puppet(Arc::new(Mutex::new(Strings { samples: Vec::new(), limit, act: Box::new(|| ()) })))
+    }
+
+    fn set(&self, limit: usize) {
+        self.0.lock().unwrap().limit = limit;
+    }
+
+    fn act(&self, act: impl FnMut() + Send + 'static) {
+        self.0.lock().unwrap().act = Box::new(act);
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        std::mem::take(&mut self.0.lock().unwrap().samples)
+    }
+}
+
+impl Limit for Puppet {
+    fn sample(&mut self, sample: &Sample) {
+        let mut act = {
+            let mut strings = self.0.lock().unwrap();
+            strings.samples.push(*sample);
+            std::mem::replace(&mut strings.act, Box::new(|| ()))
+        };
+        act();
+        self.act(act);
+    }
+
+    fn limit(&self) -> usize {
+        self.0.lock().unwrap().limit
+    }
+
+    fn bounds(&self) -> (usize, usize) {
+        (1, 8)
+    }
+}
+
+fn puppet_in(
+    executor: &Executor,
+    change: impl FnOnce(Builder<bulklink::testing::FakeClock>) -> Builder<bulklink::testing::FakeClock>,
+) -> (TestBulkhead, Puppet) {
+    let puppet = Puppet::new(2);
+    let builder = builder(executor).parallelism(10).waiting_room(5).adaptive(puppet.clone());
+    (change(builder).build().expect("valid"), puppet)
+}
+
+fn bulkhead(executor: &Executor) -> (TestBulkhead, Puppet) {
+    puppet_in(executor, |builder| builder)
+}
+
+fn limit(bulkhead: &TestBulkhead) -> usize {
+    bulkhead.status().adaptive.expect("it has one").state.limit
+}
+
+fn ceiling(bulkhead: &TestBulkhead) -> Option<usize> {
+    bulkhead.status().restriction.map(|restriction| restriction.units)
+}
+
+/// Has a call end.
+fn call(bulkhead: &TestBulkhead) {
+    drop(bulkhead.try_slot().expect("free"));
+}
+
+#[test]
+fn it_moves_a_ceiling_and_leaves_the_capacity() {
+    let executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    let [first, _second] = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
+    let rejection = bulkhead.try_slot().unwrap_err();
+    assert_eq!(rejection.reason(), Reason::Saturated);
+    assert_eq!(rejection.restriction().map(|by| (by.by, by.units)), Some(("adaptive", 2)));
+
+    puppet.set(4);
+    drop(first);
+    assert_eq!((ceiling(&bulkhead), limit(&bulkhead), bulkhead.limits().capacity), (Some(4), 4, 10));
+    let _more: Vec<_> = (0..3).map(|_| bulkhead.try_slot().expect("free")).collect();
+    bulkhead.try_slot().unwrap_err();
+    puppet.set(3);
+    drop(_second);
+    let adaptive = bulkhead.status().adaptive.expect("it has one");
+    assert_eq!((adaptive.raised, adaptive.lowered, adaptive.bounds), (1, 1, (1, 8)));
+    assert_eq!((adaptive.mode, adaptive.has_failed), (Mode::Active, false));
+}
+
+#[test]
+fn a_raise_admits_those_that_wait() {
+    let mut executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    let running: Vec<_> = (0..2).map(|_| bulkhead.try_slot().expect("free")).collect();
+    let waiting: Vec<_> = (0..3).map(|_| executor.spawn(bulkhead.owned().slot())).collect();
+    executor.run_until_idle();
+    puppet.set(4);
+    drop(running);
+    executor.run_until_idle();
+    assert!(waiting.iter().all(|call| call.is_finished()));
+}
+
+#[test]
+fn a_sample_has_the_time_the_load_and_the_outcome() {
+    let mut executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    let first = bulkhead.try_slot().expect("free");
+    executor.advance(ms(10));
+    let second = bulkhead.with(Request::new().cost(1)).try_slot().expect("free");
+    executor.advance(ms(20));
+    drop(first);
+    second.set_outcome(Outcome::Overload);
+    drop(second);
+    let samples = puppet.samples();
+    let seen: Vec<_> = samples.iter().map(|s| (s.hold, s.in_flight, s.units, s.pressed, s.outcome)).collect();
+    let expected = [(ms(30), 2, 1, false, Outcome::Success), (ms(20), 1, 1, false, Outcome::Overload)];
+    assert_eq!(seen, expected);
+    assert_eq!(samples[0].now, samples[1].now);
+}
+
+#[test]
+fn calls_press_while_one_waits_has_waited_or_was_turned_away() {
+    let mut executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    let pressed = |puppet: &Puppet| puppet.samples().iter().map(|sample| sample.pressed).collect::<Vec<_>>();
+    call(&bulkhead);
+    assert_eq!(pressed(&puppet), [false]);
+
+    let running: Vec<_> = (0..2).map(|_| bulkhead.try_slot().expect("free")).collect();
+    bulkhead.try_slot().unwrap_err();
+    drop(running);
+    call(&bulkhead);
+    assert_eq!(pressed(&puppet), [true, false, false], "one was turned away before the first ended");
+
+    let running: Vec<_> = (0..2).map(|_| bulkhead.try_slot().expect("free")).collect();
+    let waiting: Vec<_> = (0..2).map(|_| executor.spawn(bulkhead.owned().slot())).collect();
+    executor.advance(ms(1));
+    drop(running);
+    executor.run_until_idle();
+    drop(waiting);
+    call(&bulkhead);
+    assert_eq!(pressed(&puppet), [true, true, true, true, false], "two waited while two ended, and then these");
+}
+
+#[test]
+fn a_wide_call_is_a_sample_of_its_units_and_may_run_alone() {
+    let executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    let wide = bulkhead.with(Request::new().cost(5)).try_slot().expect("alone");
+    bulkhead.try_slot().unwrap_err();
+    drop(wide);
+    let [sample] = puppet.samples()[..] else { panic!("one call") };
+    assert_eq!((sample.units, sample.in_flight), (5, 5));
+}
+
+#[test]
+fn a_call_that_is_cancelled_abandoned_or_panics_is_no_sample() {
+    let mut executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    let cancelled = executor.spawn(bulkhead.owned().execute(pending::<()>()));
+    executor.run_until_idle();
+    cancelled.cancel();
+    executor.run_until_idle();
+    let submitted = bulkhead.status().in_flight;
+    assert_eq!(submitted, 0);
+
+    bulkhead.try_slot().expect("free").abandon();
+    let ignored = bulkhead.try_slot().expect("free");
+    ignored.set_outcome(Outcome::Ignore);
+    drop(ignored);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let _slot = bulkhead.try_slot().expect("free");
+        panic!("as it must");
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(puppet.samples(), []);
+
+    let completed = executor.spawn(bulkhead.owned().execute(async {}));
+    executor.run_until_idle();
+    assert!(completed.is_finished());
+    assert_eq!(puppet.samples().len(), 1);
+    assert_eq!(bulkhead.status().totals.admitted, 5);
+}
+
+#[test]
+fn while_it_is_frozen_nothing_moves_and_nothing_is_learnt() {
+    let executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    assert_eq!(bulkhead.handle().set_limit_mode(Mode::Frozen), Some(Mode::Active));
+    puppet.set(5);
+    call(&bulkhead);
+    assert_eq!((ceiling(&bulkhead), puppet.samples().len()), (Some(2), 0));
+    assert_eq!(bulkhead.handle().set_limit_mode(Mode::Active), Some(Mode::Frozen));
+    call(&bulkhead);
+    assert_eq!((ceiling(&bulkhead), puppet.samples().len()), (Some(5), 1));
+}
+
+#[test]
+fn while_it_monitors_it_only_shows_its_wish() {
+    let executor = executor();
+    let (bulkhead, puppet) = puppet_in(&executor, |builder| builder.limit_mode(Mode::Monitor));
+    assert_eq!(ceiling(&bulkhead), None);
+    puppet.set(5);
+    call(&bulkhead);
+    assert_eq!((ceiling(&bulkhead), limit(&bulkhead)), (None, 5));
+    bulkhead.handle().set_limit_mode(Mode::Active);
+    assert_eq!(ceiling(&bulkhead), Some(5));
+    bulkhead.handle().set_limit_mode(Mode::Monitor);
+    assert_eq!(ceiling(&bulkhead), None);
+}
+
+#[test]
+fn a_limit_that_panics_stays_where_it_was() {
+    let executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    puppet.set(3);
+    call(&bulkhead);
+    puppet.act(|| panic!("as it must"));
+    call(&bulkhead);
+    let adaptive = bulkhead.status().adaptive.expect("it has one");
+    assert!(adaptive.has_failed);
+    assert_eq!((ceiling(&bulkhead), adaptive.state.limit), (Some(3), 3));
+    puppet.samples();
+    call(&bulkhead);
+    assert_eq!(puppet.samples(), [], "it is not asked again");
+}
+
+#[test]
+fn a_limit_beyond_its_bounds_stays_where_it_was() {
+    for nonsense in [0, 9, usize::MAX] {
+        let executor = executor();
+        let (bulkhead, puppet) = bulkhead(&executor);
+        puppet.set(nonsense);
+        call(&bulkhead);
+        let adaptive = bulkhead.status().adaptive.expect("it has one");
+        assert!(adaptive.has_failed, "{nonsense}");
+        assert_eq!((ceiling(&bulkhead), adaptive.state.limit), (Some(2), 2));
+    }
+}
+
+/// It runs outside all locks, and the calls that it ends are part of the next sample.
+#[test]
+fn a_limit_may_use_its_own_bulkhead() {
+    let executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    let inner = bulkhead.clone();
+    puppet.act(move || {
+        call(&inner);
+        assert!(inner.status().adaptive.is_some());
+        inner.handle().set_limit_mode(Mode::Frozen);
+        inner.handle().set_limit_mode(Mode::Active);
+    });
+    call(&bulkhead);
+    puppet.act(|| ());
+    call(&bulkhead);
+    let units: Vec<_> = puppet.samples().iter().map(|sample| sample.units).collect();
+    assert_eq!(units, [1, 2]);
+}
+
+#[test]
+fn one_in_so_many_calls_stands_for_the_others() {
+    let executor = executor();
+    let (bulkhead, puppet) = puppet_in(&executor, |builder| builder.sample_one_in(4));
+    for number in 0..12 {
+        let slot = bulkhead.try_slot().expect("free");
+        if number == 5 {
+            slot.set_outcome(Outcome::Overload);
+        }
+    }
+    let seen: Vec<_> = puppet.samples().iter().map(|sample| (sample.units, sample.outcome)).collect();
+    assert_eq!(seen, [(4, Outcome::Success), (3, Outcome::Success), (4, Outcome::Success)]);
+}
+
+#[test]
+fn each_partition_has_its_own() {
+    let executor = executor();
+    let builder = Partitions::builder_on(executor.clock(), "tenants").parallelism(10).max_partitions(4);
+    let tenants = builder.adaptive(Knee::between(2, 10).starting_at(3)).build().expect("valid");
+    let slots: Vec<_> = (0..3).map(|_| tenants.key(&"a").try_slot().expect("free")).collect();
+    assert_eq!(tenants.key(&"a").try_slot().unwrap_err().restriction().map(|by| by.units), Some(3));
+    let other = tenants.key(&"b").try_slot().expect("free");
+    drop((slots, other));
+}
+
+#[test]
+fn bad_bounds_are_refused_with_both() {
+    let executor = executor();
+    let error = |least, most| {
+        let builder = builder(&executor).parallelism(10);
+        builder.adaptive(Knee::between(least, most)).build().expect_err("they are bad").to_string()
+    };
+    assert_eq!(error(4, 11), "bulkhead test: adaptive must not go beyond the parallelism of 10, got 4 to 11");
+    let empty = "must begin at 1 or more, and not end before that";
+    assert_eq!(error(0, 5), format!("bulkhead test: adaptive {empty}, got 0 to 5"));
+    assert_eq!(error(6, 5), format!("bulkhead test: adaptive {empty}, got 6 to 5"));
+    let built = builder(&executor).parallelism(10).adaptive(Fixed::new(3));
+    let text = built.clone().sample_one_in(0).build().unwrap_err().to_string();
+    assert_eq!(text, "bulkhead test: sample_one_in must be at least 1, got 0");
+    let text = built.measure_holds(false).build().unwrap_err().to_string();
+    assert_eq!(text, "bulkhead test: measure_holds must be true for adaptive, got false");
+}
+
+#[test]
+fn a_bulkhead_without_one_has_no_mode() {
+    let executor = executor();
+    let bulkhead = builder(&executor).parallelism(10).build().expect("valid");
+    assert_eq!(bulkhead.handle().set_limit_mode(Mode::Frozen), None);
+    assert_eq!(bulkhead.status().adaptive, None);
+    bulkhead.try_slot().expect("free").set_outcome(Outcome::Overload);
+}
+
+/// A dependency with ten workers, and more calls than it can do.
+#[test]
+fn a_knee_finds_the_workers_behind_a_bulkhead() {
+    let mut executor = executor();
+    let builder = builder(&executor).parallelism(400).waiting_room(400);
+    let bulkhead = builder.adaptive(Knee::between(1, 400)).build().expect("valid");
+    let workers = crate::builder(&executor).parallelism(10).waiting_room(1_000).build().expect("valid");
+    for _ in 0..250 {
+        let (workers, clock) = (workers.clone(), executor.clock());
+        let bulkhead = bulkhead.clone();
+        executor.spawn(async move {
+            loop {
+                let work = async {
+                    let _worker = workers.slot().await.expect("there is room");
+                    clock.sleep(ms(20)).await;
+                };
+                bulkhead.execute(work).await.expect("there is room");
+            }
+        });
+    }
+    executor.advance(Duration::from_secs(20));
+    let State { limit, step, .. } = bulkhead.status().adaptive.expect("it has one").state;
+    assert!((8..=25).contains(&limit), "{limit}, {step:?}");
+    assert_ne!(step, Step::Set);
+}
