@@ -233,7 +233,6 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// Has a machine find the limit of each partition, as
     /// [`Builder::adaptive`](crate::Builder::adaptive) does: each partition has its own, which
     /// begins anew when the partition does.
-    #[must_use]
     pub fn adaptive(self, limit: impl crate::limit::Limit + Clone + Send + Sync + 'static) -> Self {
         self.each(|each| each.adaptive(limit))
     }
