@@ -90,7 +90,7 @@ fn call(bulkhead: &TestBulkhead) {
 fn it_moves_a_ceiling_and_leaves_the_capacity() {
     let executor = executor();
     let (bulkhead, puppet) = bulkhead(&executor);
-    let [first, _second] = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
+    let [first, second] = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
     let rejection = bulkhead.try_slot().unwrap_err();
     assert_eq!(rejection.reason(), Reason::Saturated);
     assert_eq!(rejection.restriction().map(|by| (by.by, by.units)), Some(("adaptive", 2)));
@@ -101,7 +101,7 @@ fn it_moves_a_ceiling_and_leaves_the_capacity() {
     let _more: Vec<_> = (0..3).map(|_| bulkhead.try_slot().expect("free")).collect();
     bulkhead.try_slot().unwrap_err();
     puppet.set(3);
-    drop(_second);
+    drop(second);
     let adaptive = bulkhead.status().adaptive.expect("it has one");
     assert_eq!((adaptive.raised, adaptive.lowered, adaptive.bounds), (1, 1, (1, 8)));
     assert_eq!((adaptive.mode, adaptive.has_failed), (Mode::Active, false));
@@ -117,7 +117,7 @@ fn a_raise_admits_those_that_wait() {
     puppet.set(4);
     drop(running);
     executor.run_until_idle();
-    assert!(waiting.iter().all(|call| call.is_finished()));
+    assert!(waiting.iter().all(bulklink::testing::Task::is_finished));
 }
 
 #[test]
