@@ -12,7 +12,7 @@ use tower_service::Service;
 
 use crate::admission::Admission;
 use crate::future::Config;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, admitted};
 use crate::{Errors, ResponseFuture};
 
 /// Puts a bulkhead around a service, and reserves the slot of the next request in `poll_ready`: for
@@ -110,7 +110,7 @@ where
         let config = &self.config;
         match std::mem::replace(&mut self.reservation, Reservation::None) {
             Reservation::Acquired(slot) => {
-                let held = config.outcome.admitted(&mut request, slot);
+                let held = admitted(&config.outcome, &mut request, slot);
                 let deadline = config.deadline(&request);
                 ResponseFuture::running(config.call(&mut self.inner, request, deadline), Some(held))
             }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use bulklink::limit;
 use bulklink::runtime::{Instant, Runtime};
 use bulklink::{OwnedSlotFuture, Rejection, plumbing};
 use pin_project_lite::pin_project;
@@ -15,7 +16,7 @@ use tower_service::Service;
 use crate::DeadlinePassed;
 use crate::admission::{Admission, Ask};
 use crate::deadline::Deadline;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, admitted};
 
 /// The state that all clones of a service share.
 #[derive(Debug)]
@@ -125,7 +126,7 @@ where
         let outer = config.deadline(&request);
         if outer.is_none() {
             if let Some(slot) = config.admission.take_free() {
-                let held = config.outcome.admitted(&mut request, slot);
+                let held = admitted(&config.outcome, &mut request, slot);
                 return ResponseFuture::ready_to_call(Some(held), config, service.clone(), request, None);
             }
         }
@@ -154,7 +155,7 @@ where
             Box::new(Cancellation { at, sleep: None, protocol, config: Arc::clone(config) })
         });
         let future = if let Some(slot) = decided {
-            let held = outcome.admitted(&mut request, slot);
+            let held = admitted(&config.outcome, &mut request, slot);
             ResponseFuture::ready_to_call(Some(held), config, service.clone(), request, deadline)
         } else {
             ResponseFuture::calling(config, service.clone(), request, Stage::Acquiring(slot), deadline)
@@ -245,8 +246,19 @@ where
         // The service's future ends before its slot is free.
         this.state.set(State::Done);
         Poll::Ready(match answer {
-            Ok(response) => Ok(O::answered(response, held)),
-            Err(error) => Err(O::failed(error)),
+            Ok(response) => {
+                if let Some(held) = &held {
+                    O::judged(held, |slot| slot.set_outcome(O::load(&response)));
+                }
+                Ok(O::answered(response, held))
+            }
+            Err(error) => {
+                let error = O::failed(error);
+                if let Some(held) = &held {
+                    O::judged(held, |slot| slot.set_outcome(O::load_of_failure(&error)));
+                }
+                Err(error)
+            }
         })
     }
 
@@ -254,6 +266,9 @@ where
     #[cold]
     fn cancel(self: Pin<&mut Self>) -> Result<O::Response, O::Error> {
         let mut this = self.project();
+        if let StateProjection::Running { held: Some(held), .. } = this.state.as_mut().project() {
+            O::judged(held, |slot| slot.set_outcome(limit::Outcome::Overload));
+        }
         this.state.set(State::Done);
         let Cancellation { protocol, config, .. } = *this.cancellation.take().expect("it is due");
         config.outcome.cancelled(protocol, DeadlinePassed::new(config.admission.label()))
@@ -269,7 +284,7 @@ impl<S, Q, R: Runtime, O, H> Calling<S, Q, R, O, H> {
         if let Stage::Acquiring(slot) = &mut self.stage {
             let slot = ready!(Pin::new(slot).poll(context))?;
             let (_, request) = self.call.as_mut().expect("it has not been called");
-            self.stage = Stage::Readying(Some(self.config.outcome.admitted(request, slot)));
+            self.stage = Stage::Readying(Some(admitted(&self.config.outcome, request, slot)));
         }
         Poll::Ready(Ok(()))
     }

@@ -9,16 +9,16 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bulklink::Rejection;
 use bulklink::partitions::Lookup;
 use bulklink::runtime::Runtime;
+use bulklink::{Rejection, limit};
 use bulklink_breaker::plumbing::{self, Admit, Admitted, KeyedGuards, Policy, Unfinished};
 use bulklink_breaker::{Breaker, Classify, ErrorsFail, GuardError, Guards, OpenCircuit, Outcome};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::deadline::{Deadline, RequestClock, ShortDeadline};
-use crate::outcome::Outcome as Answers;
+use crate::outcome::{Outcome as Answers, admitted};
 use crate::rejection::find;
 use crate::{BoxError, Errors};
 
@@ -334,7 +334,7 @@ where
                 Ok(admitted) => admitted,
                 Err(error) => return outcome.refused(protocol, error, || guard.estimated_wait(&request)),
             };
-            let held = slot.map(|slot| outcome.admitted(&mut request, slot));
+            let held = slot.map(|slot| admitted(&outcome, &mut request, slot));
             // Declared after what holds the slot, and so dropped before it.
             let mut call = call;
             let short = deadline.as_ref().and_then(|it| it.shorter_than(guard.run_limit(), outcome.margin()));
@@ -353,10 +353,16 @@ where
                 Ok(result) => result,
                 Err(timed_out) => {
                     plumbing::time_out(call);
+                    if let Some(held) = &held {
+                        O::judged(held, |slot| slot.set_outcome(limit::Outcome::Overload));
+                    }
                     drop(held);
                     return outcome.refused(protocol, GuardError::TimedOut(timed_out), || None);
                 }
             };
+            if let (Some(held), Ok(response)) = (&held, &result) {
+                O::judged(held, |slot| slot.set_outcome(O::load(response)));
+            }
             let verdict = guard.classifier().classify(&result);
             let result = result.map_err(O::failed);
             let verdict = if O::is_refusal(result.as_ref()) { Outcome::Ignore } else { verdict };

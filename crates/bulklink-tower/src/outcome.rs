@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use bulklink::{OwnedSlot, Rejection};
+use bulklink::limit;
+use bulklink::{OwnedSlot, Rejection, plumbing};
 
 use crate::admission::Extension;
 use crate::deadline::{Deadline, RequestClock};
-use crate::rejection::is_timeout;
+use crate::rejection::{is_timeout, load};
 use crate::{BoxError, DeadlinePassed};
 
 /// How the answers of a service become those of the layer. Only this crate implements it.
@@ -49,6 +50,18 @@ pub trait Outcome<Q, A, E>: Clone {
         let _ = request;
     }
 
+    /// Calls `change` with the slot, if the end of its request is a sample for an adaptive limit.
+    fn judged(held: &Self::Held, change: impl FnOnce(&OwnedSlot));
+
+    /// Returns what a response says of the load of the service.
+    fn load(response: &A) -> limit::Outcome;
+
+    /// Returns what an error of the service says of its load.
+    fn load_of_failure(error: &Self::Error) -> limit::Outcome {
+        let _ = error;
+        limit::Outcome::Ignore
+    }
+
     /// Makes the response. A request that was exempt holds nothing.
     fn answered(response: A, held: Option<Self::Held>) -> Self::Response;
 
@@ -71,6 +84,15 @@ pub trait Outcome<Q, A, E>: Clone {
     fn cancelled(&self, protocol: Self::Protocol, error: DeadlinePassed) -> Result<Self::Response, Self::Error>;
 }
 
+/// Takes the slot of a request. Unless it is answered, its end says nothing of the load.
+#[inline]
+pub(crate) fn admitted<Q, A, E, O: Outcome<Q, A, E>>(outcome: &O, request: &mut Q, slot: OwnedSlot) -> O::Held {
+    if plumbing::is_judged(&slot) {
+        slot.set_outcome(limit::Outcome::Ignore);
+    }
+    outcome.admitted(request, slot)
+}
+
 /// Rejections are errors, and the slot is held until the service has answered.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
@@ -86,6 +108,21 @@ impl<Q, A, E: Into<BoxError>> Outcome<Q, A, E> for Errors {
 
     fn admitted(&self, _: &mut Q, slot: OwnedSlot) -> OwnedSlot {
         slot
+    }
+
+    #[inline]
+    fn judged(held: &OwnedSlot, change: impl FnOnce(&OwnedSlot)) {
+        if plumbing::is_judged(held) {
+            change(held);
+        }
+    }
+
+    fn load(_: &A) -> limit::Outcome {
+        limit::Outcome::Success
+    }
+
+    fn load_of_failure(error: &BoxError) -> limit::Outcome {
+        load(&**error)
     }
 
     fn answered(response: A, _: Option<OwnedSlot>) -> A {

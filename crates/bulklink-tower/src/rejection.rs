@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use bulklink::Rejection;
+use bulklink::{Rejection, limit};
 
 /// The error of a service inside the layer, or a [`Rejection`], as in tower's own layers.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -72,6 +72,14 @@ pub(crate) fn is_timeout(error: &(dyn Error + 'static)) -> bool {
 #[cfg(not(feature = "reqwest"))]
 pub(crate) fn is_timeout(_: &(dyn Error + 'static)) -> bool {
     false
+}
+
+/// Returns what an error says of the load of the service: a timeout, or a rejection by a bulkhead
+/// inside, that it has too much.
+pub(crate) fn load(error: &(dyn Error + 'static)) -> limit::Outcome {
+    let is_slow = find::<io::Error>(error).is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
+    let is_late = is_timeout(error) || find::<DeadlinePassed>(error).is_some();
+    if is_slow || is_late || rejection(error).is_some() { limit::Outcome::Overload } else { limit::Outcome::Ignore }
 }
 
 /// Returns the error of this type that is in `error`, or in one of its sources.

@@ -20,6 +20,13 @@ pub fn label(slot: &OwnedSlot) -> Arc<str> {
     slot.label()
 }
 
+/// Returns whether the end of the slot's operation is a sample for an adaptive limit.
+#[inline]
+#[must_use]
+pub fn is_judged(slot: &OwnedSlot) -> bool {
+    slot.is_judged()
+}
+
 /// Returns the id of a handler of something else than a bulkhead.
 #[must_use]
 pub fn new_handler_id() -> HandlerId {

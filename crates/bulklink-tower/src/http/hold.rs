@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bulklink::plumbing::label;
+use bulklink::limit;
+use bulklink::plumbing::{is_judged, label};
 use bulklink::{OwnedSlot, Rejection};
 use http::{HeaderMap, Method, StatusCode, Version, header};
 
@@ -13,7 +14,7 @@ use crate::deadline::{Deadline, RequestClock};
 #[cfg(feature = "breaker")]
 use crate::guard::Ongoing;
 use crate::outcome::Outcome;
-use crate::rejection::is_timeout;
+use crate::rejection::{self, is_timeout};
 use crate::{BoxError, DeadlinePassed};
 
 /// Rejections are errors, and the slot is held until the response has been read: for clients.
@@ -53,6 +54,10 @@ impl HoldBody {
 pub trait HoldSlot {
     /// The response that holds.
     type Holding;
+
+    /// Returns the status of the response.
+    #[doc(hidden)]
+    fn status_of(&self) -> StatusCode;
 
     /// Logs a response that is an error of the upstream, unless a layer inside has logged it.
     #[doc(hidden)]
@@ -136,7 +141,34 @@ impl From<SlotOf> for Held {
     }
 }
 
+/// Returns what a status says of the load of the server that chose it.
+pub(super) fn load(status: StatusCode) -> limit::Outcome {
+    match status {
+        StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::REQUEST_TIMEOUT
+        | StatusCode::GATEWAY_TIMEOUT => limit::Outcome::Overload,
+        // It failed for another reason, and perhaps much faster or slower than it works.
+        _ if status.is_server_error() => limit::Outcome::Ignore,
+        _ => limit::Outcome::Success,
+    }
+}
+
 impl Held {
+    /// Calls `change` with the slot, if its end is a sample for an adaptive limit.
+    #[inline]
+    pub(super) fn judged(&self, change: impl FnOnce(&OwnedSlot)) {
+        match &self.slot {
+            Some(SlotOf::Body { slot }) if is_judged(slot) => change(slot),
+            Some(SlotOf::Shared(held) | SlotOf::Tunnel(held)) => {
+                if let Some(slot) = held.slots.own().slot.as_ref().filter(|slot| is_judged(slot)) {
+                    change(slot);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Returns the label of the bulkhead, or of the breaker.
     pub(super) fn label(&self) -> Option<Arc<str>> {
         match &self.slot {
@@ -153,6 +185,9 @@ impl Held {
 
     /// The response has ended or has failed.
     pub(super) fn end(mut self, has_failed: bool) {
+        if has_failed {
+            self.judged(|slot| slot.set_outcome(limit::Outcome::Ignore));
+        }
         self.end_call(has_failed);
     }
 
@@ -286,6 +321,10 @@ impl<T> ShareSlot for http::Request<T> {
 impl<B: http_body::Body> HoldSlot for http::Response<B> {
     type Holding = http::Response<Body<B>>;
 
+    fn status_of(&self) -> StatusCode {
+        self.status()
+    }
+
     fn log_error(&mut self, held: Option<&Held>) {
         let status = self.status();
         if status.is_server_error() {
@@ -333,6 +372,19 @@ impl<Q: ShareSlot, A: HoldSlot, E: Into<BoxError>> Outcome<Q, A, E> for HoldBody
 
     fn admitted(&self, request: &mut Q, slot: OwnedSlot) -> Held {
         request.share(slot, false)
+    }
+
+    #[inline]
+    fn judged(held: &Held, change: impl FnOnce(&OwnedSlot)) {
+        held.judged(change);
+    }
+
+    fn load(response: &A) -> limit::Outcome {
+        load(response.status_of())
+    }
+
+    fn load_of_failure(error: &BoxError) -> limit::Outcome {
+        rejection::load(&**error)
     }
 
     fn answered(mut response: A, held: Option<Held>) -> A::Holding {

@@ -66,6 +66,10 @@ impl ShareSlot for reqwest::Request {
 impl HoldSlot for reqwest::Response {
     type Holding = reqwest::Response;
 
+    fn status_of(&self) -> http::StatusCode {
+        self.status()
+    }
+
     fn log_error(&mut self, held: Option<&Held>) {
         let status = self.status();
         if status.is_server_error() {

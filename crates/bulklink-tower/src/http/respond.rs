@@ -4,13 +4,14 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink::limit;
 use bulklink::runtime::Runtime;
 use bulklink::{OwnedSlot, Rejection};
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::{Response, StatusCode};
 
-use super::hold::{Held, HoldSlot, ShareSlot};
+use super::hold::{Held, HoldSlot, ShareSlot, load};
 use super::templates::{Protocol, REJECTED, Retry, Template, Templates, is_grpc, is_of_this_process};
 use super::{Body, HeldSlot, HoldBody, TimeoutHeader};
 use crate::admission::Extension;
@@ -257,6 +258,15 @@ impl<T, B: http_body::Body, E> Outcome<http::Request<T>, Response<B>, E> for Res
             let outer = request.extensions_mut().remove();
             request.extensions_mut().insert(HeldSlot::new(None, outer));
         }
+    }
+
+    #[inline]
+    fn judged(held: &Held, change: impl FnOnce(&OwnedSlot)) {
+        held.judged(change);
+    }
+
+    fn load(response: &Response<B>) -> limit::Outcome {
+        load(response.status())
     }
 
     fn answered(mut response: Response<B>, held: Option<Held>) -> Response<Body<B>> {

@@ -1,5 +1,7 @@
 //! Layers around services, limits on connections, and the routes of axum.
 
+#[cfg(all(feature = "breaker", feature = "http"))]
+mod adaptive;
 mod admission;
 #[cfg(feature = "reqwest")]
 mod clients;

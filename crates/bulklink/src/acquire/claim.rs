@@ -176,9 +176,15 @@ impl<S: SharedRef> Claim<S> {
     /// The end of the operation says nothing of the load.
     #[inline]
     pub(crate) fn ignore(&self) {
-        if self.grant.as_ref().is_some_and(Grant::is_recorded) {
+        if self.is_judged() {
             self.set_outcome(Outcome::Ignore);
         }
+    }
+
+    /// Returns whether the end of the operation is a sample for an adaptive limit.
+    #[inline]
+    pub(crate) fn is_judged(&self) -> bool {
+        self.grant.as_ref().is_some_and(Grant::is_recorded) && self.shared.has(hint::ADAPTIVE)
     }
 
     /// Sets how the operation ended, for the adaptive limit.

@@ -251,6 +251,11 @@ impl OwnedSlot {
 }
 
 impl OwnedSlot {
+    #[inline]
+    pub(crate) fn is_judged(&self) -> bool {
+        self.0.is_judged()
+    }
+
     /// Sets how the operation ended, as [`Slot::set_outcome`] does.
     pub fn set_outcome(&self, outcome: Outcome) {
         self.0.set_outcome(outcome);
