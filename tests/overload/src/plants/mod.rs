@@ -1,0 +1,55 @@
+//! The plants, in sets: what the rules were tuned with, and what they met unseen.
+
+mod dev;
+mod h;
+mod v;
+mod w;
+
+use crate::plant::Plant;
+
+/// A set of plants.
+#[derive(Clone, Copy, Debug)]
+pub struct Set {
+    /// Its name.
+    pub name: &'static str,
+    /// How far its results can be trusted.
+    pub trust: &'static str,
+    /// Makes its plants.
+    pub plants: fn() -> Vec<Plant>,
+}
+
+/// All sets, in the order of their making.
+pub const SETS: [Set; 4] = [
+    Set { name: "dev", trust: "The rules were tuned with these plants and other seeds.", plants: dev::plants },
+    Set {
+        name: "H",
+        trust: "Written before tuning. Two rules of `Knee` were added after it had met them.",
+        plants: h::plants,
+    },
+    Set {
+        name: "V",
+        trust: "Written after H. Version 2 of `Knee` met them once, unseen; version 3 had one change since.",
+        plants: v::plants,
+    },
+    Set {
+        name: "W",
+        trust: "Written after version 3 of `Knee`, which met them once, unseen. Nothing was changed since.",
+        plants: w::plants,
+    },
+];
+
+/// The sets of the document.
+pub const PUBLISHED: [&str; 4] = ["dev", "H", "V", "W"];
+
+/// Returns a day as steps of ten seconds: a sine around a mean rate.
+fn day(steps: u32, rate: f64, swing: f64, turn: f64) -> impl Iterator<Item = (f64, f64)> {
+    (0..steps).map(move |step| {
+        let step = f64::from(step);
+        (step * 10.0, rate * (0.95 + swing * libm::sin(step * turn)))
+    })
+}
+
+/// Returns equally spaced times.
+fn every(seconds: f64, count: u32) -> impl Iterator<Item = f64> {
+    (1..=count).map(move |number| seconds * f64::from(number))
+}
