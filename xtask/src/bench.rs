@@ -27,7 +27,7 @@ pub(crate) struct Measure {
     pub(crate) quick: bool,
     /// Write the rows with a limit there as JSON
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// The options of `cargo xtask bench`.

@@ -16,8 +16,37 @@ pub(crate) struct Overload {
     #[command(flatten)]
     measure: Measure,
     /// Write the tables between the markers of this document, and the plots to docs
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "sim")]
     write: Option<PathBuf>,
+    #[command(flatten)]
+    simulated: Simulated,
+}
+
+/// The options of `cargo xtask overload --sim`.
+#[derive(Args)]
+struct Simulated {
+    /// Compare rules for a limit in virtual time instead, and write docs/OVERLOAD.md; `--quick`
+    /// writes nothing
+    #[arg(long)]
+    sim: bool,
+    /// Twenty seeds, an hour of one plant, no waiting room, and the disciplines of a queue
+    #[arg(long, requires = "sim", conflicts_with = "quick")]
+    full: bool,
+    /// Write nothing, and fail unless the document is what these runs give
+    #[arg(long, requires = "sim")]
+    check: bool,
+    /// Print the limit over the time of one run for each plant and controller
+    #[arg(long, requires = "sim")]
+    trace: bool,
+    /// Run only these sets
+    #[arg(long, value_name = "SET", requires = "sim")]
+    set: Vec<String>,
+    /// Run only these plants, by the first word of their names
+    #[arg(long, value_name = "PLANT", requires = "sim")]
+    only: Vec<String>,
+    /// Run only these controllers
+    #[arg(long, value_name = "CONTROLLER", requires = "sim")]
+    controller: Vec<String>,
 }
 
 /// The options of `cargo xtask fleet`.
@@ -44,7 +73,10 @@ pub(crate) struct Contest {
 }
 
 /// The steps of `cargo xtask overload`: goodput under overload.
-pub(crate) fn overload(Overload { measure, write }: Overload) -> Vec<Step> {
+pub(crate) fn overload(Overload { measure, write, simulated }: Overload) -> Vec<Step> {
+    if simulated.sim {
+        return simulated.steps(measure);
+    }
     let build = || run(&mut cargo(&["build", "--release", "-p", PACKAGE, "--bin", "bench-overload"]));
     let work = move || {
         let mut overload = measure.program("bench-overload", &["rustc"], write.as_deref())?;
@@ -52,6 +84,22 @@ pub(crate) fn overload(Overload { measure, write }: Overload) -> Vec<Step> {
         run(overload.arg("--plots").arg(folder))
     };
     vec![Step::new("overload build", build), Step::new("overload", work)]
+}
+
+impl Simulated {
+    fn steps(self, measure: Measure) -> Vec<Step> {
+        let Simulated { full, check, trace, set, only, controller, .. } = self;
+        let flags = [("--quick", measure.quick), ("--full", full), ("--check", check), ("--trace", trace)];
+        let lists = [("--set", set), ("--only", only), ("--controller", controller)];
+        let mut simulation = cargo(&["run", "-q", "--release", "-p", "bulklink-overload", "--"]);
+        simulation.args(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag));
+        for (option, names) in lists {
+            simulation.args(names.iter().map(|name| format!("{option}={name}")));
+        }
+        let json = measure.json.unwrap_or_else(|| workspace::target_path("overload-simulation.jsonl"));
+        simulation.arg("--json").arg(json);
+        vec![Step::new("overload simulation", move || run(&mut simulation))]
+    }
 }
 
 /// The steps of `cargo xtask fleet`: the limit of a fleet.

@@ -41,6 +41,8 @@ pub enum Kind {
         rate: f64,
         /// The most tokens in the bucket.
         burst: f64,
+        /// The tokens that a call takes that fails; the bucket may owe as many as it can have.
+        penalty: f64,
     },
 }
 

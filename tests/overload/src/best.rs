@@ -36,6 +36,11 @@ pub struct Best {
 
 /// Finds the best fixed limit of each plant.
 pub fn best(plants: &[Plant], threads: usize) -> Vec<Best> {
+    try_limits(plants, threads).iter().map(|tried| choose(tried)).collect()
+}
+
+/// Runs each plant with each of the limits.
+pub fn try_limits(plants: &[Plant], threads: usize) -> Vec<Vec<Best>> {
     let shorter = |plant: &Plant| {
         let is_long = plant.end > 500.0 && plant.load.len() == 1;
         Plant { end: if is_long { plant.warm + SPAN } else { plant.end }, ..plant.clone() }
@@ -43,7 +48,7 @@ pub fn best(plants: &[Plant], threads: usize) -> Vec<Best> {
     let shorter: Vec<Plant> = plants.iter().map(shorter).collect();
     let jobs: Vec<_> = shorter.iter().flat_map(|plant| LIMITS.map(|limit| (plant, limit))).collect();
     let tried = pool::map(&jobs, threads, |(plant, limit)| try_limit(plant, *limit));
-    tried.chunks(LIMITS.len()).map(choose).collect()
+    tried.chunks(LIMITS.len()).map(<[Best]>::to_vec).collect()
 }
 
 fn try_limit(plant: &Plant, limit: u32) -> Best {

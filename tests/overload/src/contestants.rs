@@ -1,8 +1,9 @@
 //! The controllers of the table: what each follows and what it knows.
 
-use crate::peers::Controller;
 use crate::peers::placeholder::{Aimd, Arc, Envoy, FailsafeGo, Gradient2, Vegas, Windowed};
-use crate::placeholder_knee::{Fixed, Knee, Par, Slo};
+use crate::peers::{Controller, Sample};
+use crate::placeholder_knee::{Knee, Par};
+use crate::placeholder_slo::Slo;
 use crate::plant::Plant;
 
 /// A controller of the table.
@@ -110,6 +111,16 @@ pub const CONTESTANTS: [Contestant; 12] = [
         make: |plant, _| Box::new(Knee::new(plant.start, Par::default())),
     },
 ];
+
+struct Fixed(u32);
+
+impl Controller for Fixed {
+    fn sample(&mut self, _: &Sample) {}
+
+    fn limit(&self) -> u32 {
+        self.0
+    }
+}
 
 /// Makes a limit that never changes.
 pub fn fixed(limit: u32) -> Box<dyn Controller> {

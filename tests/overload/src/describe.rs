@@ -64,8 +64,10 @@ fn backend(backend: &Backend) -> String {
         }
         Kind::Capped { drops: true } => format!("{}, beyond which calls are dropped", servers("calls")),
         Kind::Capped { drops: false } => format!("{}, beyond which calls fail after 5 ms", servers("calls")),
-        Kind::Metered { rate, burst } => {
-            format!("a bucket of {burst} tokens, {rate} a second, without which calls fail after 20 ms")
+        Kind::Metered { rate, burst, penalty } => {
+            format!(
+                "a bucket of {burst} tokens, {rate} a second; calls without one take {penalty} and fail after 20 ms"
+            )
         }
     };
     let work = match (backend.kind, backend.distribution) {
@@ -74,8 +76,8 @@ fn backend(backend: &Backend) -> String {
     };
     let mut text = format!("{kind}, {work}");
     let mut varies = |what: &str, of: fn(&Phase) -> f64| {
-        if backend.phases.iter().any(|phase| of(phase) != of(&backend.phases[0])) {
-            let values = backend.phases.iter().map(|phase| (phase.from, of(phase).to_string()));
+        if backend.phases.iter().any(|phase| of(phase).to_bits() != of(&backend.phases[0]).to_bits()) {
+            let values = backend.phases.iter().map(|phase| (phase.from, rounded(of(phase))));
             let _ = write!(text, ", {what} {}", schedule(changes(values)));
         }
     };

@@ -1,5 +1,5 @@
-//! Compares rules for a concurrency limit in virtual time: the same arrivals, at the real gate, before
-//! the same backends. `cargo xtask overload --sim` runs it and writes `docs/OVERLOAD.md`.
+//! Compares rules for a concurrency limit in virtual time: with the same arrivals, at the real
+//! gate, before the same backends. `cargo xtask overload --sim` runs it and writes `docs/OVERLOAD.md`.
 //!
 //! A run depends on its plant, its controller and its seed only, and gives the same bytes on every
 //! machine: floating-point functions beyond arithmetic and the square root are those of `libm`.
@@ -10,6 +10,7 @@
     clippy::cast_sign_loss,
     reason = "times and counts of a run are small"
 )]
+#![expect(clippy::return_self_not_must_use, reason = "plants are put together in tables")]
 
 pub mod backend;
 pub mod best;
@@ -18,6 +19,7 @@ pub mod describe;
 pub mod document;
 pub mod peers;
 mod placeholder_knee;
+mod placeholder_slo;
 pub mod plant;
 pub mod plants;
 pub mod pool;

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use bulklink_overload::contestants::{CONTESTANTS, Contestant};
 use bulklink_overload::plant::Plant;
 use bulklink_overload::plants::{PUBLISHED, SETS, Set};
-use bulklink_overload::results::{Order, Results};
+use bulklink_overload::results::{Order, Record, Results};
 use bulklink_overload::{document, table};
 use clap::Parser;
 
@@ -25,6 +25,7 @@ const QUICK_SETS: [&str; 2] = ["V", "W"];
 
 /// Compares rules for a concurrency limit in virtual time.
 #[derive(Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 struct Options {
     /// Three seeds and five controllers, on plants that the rules had not met; writes no document
     #[arg(long, conflicts_with = "full")]
@@ -48,6 +49,9 @@ struct Options {
     /// Print the limit over the time of one run for each plant and controller
     #[arg(long)]
     trace: bool,
+    /// Print the goodput of each fixed limit, and run no controller
+    #[arg(long, conflicts_with = "trace")]
+    fixed: bool,
     /// The seed of `--trace`
     #[arg(long, value_name = "N", default_value_t = bulklink_overload::results::FIRST_SEED)]
     seed: u64,
@@ -121,6 +125,10 @@ fn main() -> Result<()> {
         trace::print(&sets, &contestants, options.seed);
         return Ok(());
     }
+    if options.fixed {
+        trace::print_fixed(&sets, threads);
+        return Ok(());
+    }
     let order = Order { contestants, seeds: options.seeds(), threads };
     let measure = |(set, plants): (Set, Vec<Plant>)| {
         eprintln!(
@@ -133,13 +141,15 @@ fn main() -> Result<()> {
         Results::measure(set.name, plants, &order)
     };
     let results: Vec<Results> = sets.into_iter().map(measure).collect();
-    let lines: Vec<String> = results.iter().flat_map(|set| &set.records).map(|record| record.line()).collect();
+    let lines: Vec<String> = results.iter().flat_map(|set| &set.records).map(Record::line).collect();
     if let Some(path) = &options.json {
         fs::write(path, lines.join("\n") + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
     if options.quick || !options.is_whole() {
         println!("{}", table::summary(&results));
-        results.iter().for_each(|set| println!("{}\n{}", table::definitions(set), table::details(set)));
+        for set in &results {
+            println!("{}\n{}", table::definitions(set), table::details(set));
+        }
         return if options.check { check_digest(&options.document, &results) } else { Ok(()) };
     }
     write(&options, &results)
@@ -182,6 +192,6 @@ fn check_digest(path: &Path, results: &[Results]) -> Result<()> {
 /// A number of the runs that belong to a quick one.
 fn quick_digest(results: &[Results]) -> u64 {
     let records = results.iter().filter(|set| QUICK_SETS.contains(&set.set)).flat_map(|set| set.quick(QUICK_SEEDS));
-    let lines: Vec<String> = records.map(|record| record.line()).collect();
+    let lines: Vec<String> = records.map(Record::line).collect();
     document::digest(lines.iter().map(String::as_str))
 }

@@ -1,7 +1,14 @@
-//! A placeholder: the rules of the prototype for `Fixed`, `Slo` and `Knee`, until those of
-//! `bulklink_core::limit` replace them.
+//! A placeholder: the rule of the prototype for `Knee`, until that of `bulklink_core::limit`
+//! replaces it.
 
-#![allow(clippy::all, clippy::pedantic, missing_docs, missing_debug_implementations, reason = "a placeholder")]
+#![allow(
+    dead_code,
+    clippy::all,
+    clippy::pedantic,
+    missing_docs,
+    missing_debug_implementations,
+    reason = "a placeholder"
+)]
 
 use crate::peers::{Controller, Outcome, Sample};
 
@@ -176,7 +183,8 @@ impl Knee {
             infl: 1.0,
         }
     }
-    /// how long a step of the limit takes to show: a hold, or most of what a slot, looked at, is seen held for
+    /// how long a step of the limit takes to show: a hold, or most of what a slot, looked at, is
+    /// seen held for
     fn lag(&self) -> f64 {
         self.mean.max(self.p.lag * self.m2 / self.m1.max(1e-12))
     }
@@ -233,7 +241,7 @@ impl Knee {
             l
         } else {
             let a = (l * self.p.dither).max(0.75);
-            if self.k.count_ones() & 1 == 0 { l + a } else { l - a } // Thue-Morse: no drift is mistaken for a slope
+            if self.k.count_ones() & 1 == 0 { l + a } else { l - a }
         }
         .round()
         .clamp(self.p.min, self.p.max) as u32;
@@ -249,7 +257,8 @@ impl Knee {
             self.limit = self.limit.min(nbar * 1.05).max(p.min);
             self.mode = Mode::Track
         }
-        // useful work a second, in calls that would run if each took what it takes alone; a failure for overload undoes some
+        // useful work a second, in calls that would run if each took what it takes alone; a failure
+        // for overload undoes some
         let done = (w.unit - p.penalty * w.waste).max(w.unit * 0.1).max(1e-9);
         let y = if p.by_hold {
             libm::log(w.hold / w.unit.max(1e-9))
@@ -257,7 +266,8 @@ impl Knee {
             libm::log(nbar * (now - w.from).max(1e-9) / done)
         };
         if !pressed && !told {
-            // nobody waited or was turned away: nothing to learn of the limit, but maybe what a call takes alone
+            // nobody waited or was turned away: nothing to learn of the limit, but maybe what a
+            // call takes alone
             if (w.maxin as f64) < 0.5 * self.limit {
                 for c in 0..CLASSES {
                     if w.class[c].1 >= 5 {
@@ -358,7 +368,8 @@ impl Knee {
         if p.use_pay && self.ax - self.xs > 0.6 {
             let paid = (self.ay - self.ys) / (self.ax - self.xs);
             if paid < 0.35 {
-                // fewer slots, and calls are no faster: it is not the slots. What they take is what they take alone
+                // fewer slots, and calls are no faster: it is not the slots. What they take is what
+                // they take alone
                 self.scale = libm::exp(self.ys) / 1.05;
                 self.limit = libm::exp(self.ax).min(p.max);
                 self.slope = Slope::default();
@@ -455,62 +466,5 @@ impl Controller for Knee {
     }
     fn limit(&self) -> u32 {
         self.cur
-    }
-}
-
-pub const MAX: f64 = 400.0;
-
-pub struct Fixed(pub u32);
-impl Controller for Fixed {
-    fn sample(&mut self, _: &Sample) {}
-    fn limit(&self) -> u32 {
-        self.0
-    }
-}
-
-/// Latency target: window p90 of hold above it: x.9; else, if in use, +max(1, 2 %).
-pub struct Slo {
-    pub l: f64,
-    pub target: f64,
-    pub win: Vec<f64>,
-    pub next: f64,
-    pub over: u32,
-    pub pressed: bool,
-}
-impl Slo {
-    pub fn new(l0: u32, target: f64) -> Self {
-        Slo { l: l0 as f64, target, win: vec![], next: 0.0, over: 0, pressed: false }
-    }
-}
-impl Controller for Slo {
-    fn sample(&mut self, s: &Sample) {
-        match s.outcome {
-            Outcome::Ignore => return,
-            Outcome::Overload => self.over += 1,
-            Outcome::Success => self.win.push(s.hold),
-        }
-        self.pressed |= s.pressed;
-        if s.now < self.next || self.win.len() + (self.over as usize) < 30 {
-            return;
-        }
-        let n = self.win.len();
-        let p90 = if n == 0 {
-            f64::MAX
-        } else {
-            *self.win.select_nth_unstable_by((n * 9 / 10).min(n - 1), |a, b| a.total_cmp(b)).1
-        };
-        if p90 > self.target || self.over as usize * 20 > n {
-            self.l = (self.l * 0.9).min(self.l - 1.0)
-        } else if self.pressed {
-            self.l += (self.l * 0.02).max(1.0)
-        }
-        self.l = self.l.clamp(1.0, MAX);
-        self.win.clear();
-        self.over = 0;
-        self.pressed = false;
-        self.next = s.now + s.hold.max(0.1);
-    }
-    fn limit(&self) -> u32 {
-        self.l as u32
     }
 }

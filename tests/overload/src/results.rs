@@ -44,6 +44,10 @@ pub struct Record {
 
 impl Record {
     /// Returns the line as JSON.
+    ///
+    /// # Panics
+    ///
+    /// Never: it has only numbers and names.
     pub fn line(&self) -> String {
         serde_json::to_string(self).expect("numbers and names")
     }

@@ -1,5 +1,6 @@
 //! One run over time.
 
+use bulklink_overload::best::{Best, try_limits};
 use bulklink_overload::contestants::Contestant;
 use bulklink_overload::describe::describe;
 use bulklink_overload::plant::Plant;
@@ -15,6 +16,18 @@ pub(crate) fn print(sets: &[(Set, Vec<Plant>)], contestants: &[Contestant], seed
         println!("{}", describe(plant));
         for contestant in contestants {
             trace(plant, contestant, seed);
+        }
+    }
+}
+
+/// Prints the goodput of each fixed limit.
+pub(crate) fn print_fixed(sets: &[(Set, Vec<Plant>)], threads: usize) {
+    for (_, plants) in sets {
+        for (plant, tried) in plants.iter().zip(try_limits(plants, threads)) {
+            println!("{}", describe(plant));
+            for Best { limit, goodput, latency, refused } in tried {
+                println!("{limit:4} {goodput:9.1}/s  p99 {latency:.3} s  refused {refused:.3}");
+            }
         }
     }
 }

@@ -4,12 +4,10 @@
 
 use super::{Controller, Outcome, Sample};
 use crate::random::Random;
-
 pub const MAX: f64 = 400.0;
 fn lg(l: f64) -> f64 {
     libm::log10(l.max(1.0)).floor().max(1.0)
 }
-
 /// Netflix AIMDLimit: backoff .9, timeout (5 s is theirs; here as told).
 pub struct Aimd {
     pub l: u32,
@@ -30,7 +28,6 @@ impl Controller for Aimd {
         self.l
     }
 }
-
 /// Netflix WindowedLimit around another, 1 s, 10 samples, mean.
 pub struct Windowed<C> {
     pub inner: C,
@@ -82,8 +79,8 @@ impl<C: Controller> Controller for Windowed<C> {
         self.inner.limit()
     }
 }
-
-/// Netflix VegasLimit; `guard`: OpenSearch's guards (baseline reset only below a share of the limit in flight; barriers).
+/// Netflix VegasLimit; `guard`: OpenSearch's guards (baseline reset only below a share of the limit
+/// in flight; barriers).
 pub struct Vegas {
     l: f64,
     r0: f64,
@@ -162,7 +159,6 @@ impl Controller for Vegas {
         self.l as u32
     }
 }
-
 pub struct Gradient2 {
     l: f64,
     long: f64,
@@ -203,8 +199,8 @@ impl Controller for Gradient2 {
         self.l as u32
     }
 }
-
-/// Envoy's gradient controller: documented defaults; min-RTT every 60 s, update every 100 ms (as in its example config).
+/// Envoy's gradient controller: documented defaults; min-RTT every 60 s, update every 100 ms (as in
+/// its example config).
 pub struct Envoy {
     l: f64,
     def: f64,
@@ -293,7 +289,6 @@ impl Controller for Envoy {
         self.l as u32
     }
 }
-
 struct Ewma {
     a: f64,
     warm: u32,
@@ -440,8 +435,8 @@ impl Controller for FailsafeGo {
         self.l as u32
     }
 }
-
-/// Vector's ARC, from memory of its controller: once an RTT; mean against an EWMA and 2.5 deviations; x.9, +1.
+/// Vector's ARC, from memory of its controller: once an RTT; mean against an EWMA and 2.5
+/// deviations; x.9, +1.
 pub struct Arc {
     l: f64,
     past: f64,

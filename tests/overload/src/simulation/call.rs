@@ -4,6 +4,7 @@ use bulklink_core::{Grant, Ticket};
 
 /// A call that waits, is in flight, or is tried again.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact by itself")]
 pub(super) struct Call {
     /// When its caller first wanted it; after a failure, when it is wanted again.
     pub(super) first: f64,

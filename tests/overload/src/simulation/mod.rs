@@ -124,7 +124,7 @@ impl<'a> Simulation<'a> {
             };
             self.end_calls(now, gave_up);
             self.enter_calls(now);
-            self.wake_calls(now);
+            self.wake_calls();
             self.turn_away(now);
             self.start_calls(now);
             self.plan(now);
@@ -240,9 +240,9 @@ impl<'a> Simulation<'a> {
         let (again, is_slow, tries) = (!in_time && call.tries < plant.retries, call.is_slow, call.tries);
         if !gave_up {
             if again {
-                self.rejected.push(number)
+                self.rejected.push(number);
             } else {
-                self.calls.free(number)
+                self.calls.free(number);
             }
             return;
         }
@@ -276,7 +276,7 @@ impl<'a> Simulation<'a> {
         self.entering = entering;
     }
 
-    fn wake_calls(&mut self, _now: f64) {
+    fn wake_calls(&mut self) {
         while let Some(number) = self.gate.poll_wake() {
             let ticket = self.calls.get(number).ticket.take().expect("it waits");
             self.waiting -= 1;

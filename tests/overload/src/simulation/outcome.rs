@@ -38,10 +38,8 @@ impl Run {
     }
 
     pub(super) fn ended(&mut self, now: f64, age: f64, is_counted: bool, has_failed: bool, in_time: bool) {
-        if in_time {
-            if let Some(second) = self.by_second.get_mut(now as usize) {
-                *second += 1;
-            }
+        if let Some(second) = self.by_second.get_mut(now as usize).filter(|_| in_time) {
+            *second += 1;
         }
         if !is_counted {
             return;
@@ -68,7 +66,8 @@ impl Run {
         sum / count
     }
 
-    /// Returns the calls each second that succeed before their deadline in a time, of whole seconds.
+    /// Returns the calls each second that succeed before their deadline in a time, of whole
+    /// seconds.
     pub fn good_between(&self, from: f64, to: f64) -> f64 {
         let seconds = self.by_second.get(from as usize..to.ceil() as usize).unwrap_or_default();
         seconds.iter().map(|calls| f64::from(*calls)).sum::<f64>() / seconds.len() as f64

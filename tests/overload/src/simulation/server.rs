@@ -95,10 +95,11 @@ impl<'a> Server<'a> {
                     _ => Start::Ends(now + seconds),
                 }
             }
-            Kind::Metered { rate, burst } => {
+            Kind::Metered { rate, burst, penalty } => {
                 self.tokens = (self.tokens + (now - self.updated) * rate * phase.servers).min(burst);
                 self.updated = now;
                 if self.tokens < 1.0 {
+                    self.tokens = (self.tokens - penalty).max(-burst);
                     return Start::Fails(now + NO_TOKEN);
                 }
                 self.tokens -= 1.0;
