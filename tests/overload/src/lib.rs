@@ -1,5 +1,5 @@
-//! Compares rules for a concurrency limit in virtual time: with the same arrivals, at the real
-//! gate, before the same backends. `cargo xtask overload --sim` runs it and writes `docs/OVERLOAD.md`.
+//! Compares rules for a concurrency limit in virtual time: with the same arrivals, at a real gate,
+//! before the same backends. `cargo xtask overload --sim` runs it and writes `docs/OVERLOAD.md`.
 //!
 //! A run depends on its plant, its controller and its seed only, and gives the same bytes on every
 //! machine: floating-point functions beyond arithmetic and the square root are those of `libm`.
