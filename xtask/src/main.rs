@@ -205,4 +205,15 @@ mod tests {
         }
         assert!(Cli::try_parse_from(["xtask", "loom", "--yes"]).is_err(), "it needs none");
     }
+
+    #[test]
+    fn an_option_of_the_simulation_of_overload_needs_it() {
+        let parses = |options: &[&str]| Cli::try_parse_from([&["xtask", "overload"], options].concat()).is_ok();
+        assert!(parses(&[]) && parses(&["--quick"]) && parses(&["--sim", "--quick", "--check"]));
+        assert!(parses(&["--sim", "--full", "--set", "V", "--set", "W", "--controller", "Knee", "--trace"]));
+        for option in [["--full"], ["--check"], ["--trace"], ["--only=V5"], ["--set=V"]] {
+            assert!(!parses(&option), "{option:?}");
+        }
+        assert!(!parses(&["--sim", "--full", "--quick"]) && !parses(&["--sim", "--write", "a.md"]));
+    }
 }

@@ -23,6 +23,7 @@ mod placeholder_slo;
 pub mod plant;
 pub mod plants;
 pub mod pool;
+pub mod queues;
 pub mod random;
 pub mod results;
 pub mod score;

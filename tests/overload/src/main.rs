@@ -1,5 +1,6 @@
 //! Runs the controllers on the plants, prints the tables, and writes them into the document.
 
+mod extra;
 mod trace;
 
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ use bulklink_overload::contestants::{CONTESTANTS, Contestant};
 use bulklink_overload::plant::Plant;
 use bulklink_overload::plants::{PUBLISHED, SETS, Set};
 use bulklink_overload::results::{Order, Record, Results};
-use bulklink_overload::{document, table};
+use bulklink_overload::{document, queues, table};
 use clap::Parser;
 
 /// The seeds of a run, of a quick and of a full one.
@@ -33,8 +34,8 @@ struct Options {
     /// Twenty seeds, an hour of one plant, no waiting room, and the disciplines of a queue
     #[arg(long)]
     full: bool,
-    /// Write nothing, and fail unless the document is what would be written; with `--quick`, unless
-    /// its digest is that of these runs
+    /// Write nothing, and fail unless the document is what its runs give again; with `--quick`,
+    /// unless its digest is that of these runs
     #[arg(long)]
     check: bool,
     /// Run only these sets, and write no document
@@ -49,6 +50,9 @@ struct Options {
     /// Print the limit over the time of one run for each plant and controller
     #[arg(long)]
     trace: bool,
+    /// Print the tables of the disciplines of a queue, and run no controller
+    #[arg(long, conflicts_with = "trace")]
+    queues: bool,
     /// Print the goodput of each fixed limit, and run no controller
     #[arg(long, conflicts_with = "trace")]
     fixed: bool,
@@ -117,7 +121,11 @@ fn choose<'a>(what: &str, wanted: &[String], known: &[&'a str]) -> Result<BTreeS
 }
 
 fn main() -> Result<()> {
-    let options = Options::parse();
+    let mut options = Options::parse();
+    if options.check && !options.quick {
+        // As it was written.
+        options.full |= read(&options.document)?.contains("--sim --full`: ");
+    }
     ensure!(options.is_whole() || !options.check, "--check runs all; leave out --set, --only and --controller");
     let threads = options.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     let (contestants, sets) = (options.contestants()?, options.sets()?);
@@ -127,6 +135,10 @@ fn main() -> Result<()> {
     }
     if options.fixed {
         trace::print_fixed(&sets, threads);
+        return Ok(());
+    }
+    if options.queues {
+        print!("{}", queues::tables(threads));
         return Ok(());
     }
     let order = Order { contestants, seeds: options.seeds(), threads };
@@ -152,13 +164,13 @@ fn main() -> Result<()> {
         }
         return if options.check { check_digest(&options.document, &results) } else { Ok(()) };
     }
-    write(&options, &results)
+    write(&options, &results, threads)
 }
 
 /// Writes the document, or checks it.
-fn write(options: &Options, results: &[Results]) -> Result<()> {
+fn write(options: &Options, results: &[Results], threads: usize) -> Result<()> {
     let path = &options.document;
-    let old = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let old = read(path)?;
     let flag = if options.full { " --full" } else { "" };
     let about = format!(
         "`cargo xtask overload --sim{flag}`: {} seeds. Digest of the quick runs: `{:016x}`.",
@@ -174,6 +186,9 @@ fn write(options: &Options, results: &[Results]) -> Result<()> {
         let _ = write!(plants, "### Set {}\n\n{trust}\n\n{definitions}\n{details}\n", set.set);
     }
     new = document::refresh(&new, "plants", &plants)?;
+    if options.full {
+        new = document::refresh(&new, "full", &extra::tables(&results[0].contestants, threads))?;
+    }
     if options.check {
         return document::same(&old, &new);
     }
@@ -181,9 +196,13 @@ fn write(options: &Options, results: &[Results]) -> Result<()> {
     fs::write(path, new).with_context(|| format!("cannot write {}", path.display()))
 }
 
+fn read(path: &Path) -> Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
 /// Fails unless the document has the digest of these runs.
 fn check_digest(path: &Path, results: &[Results]) -> Result<()> {
-    let document = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let document = read(path)?;
     let digest = format!("{:016x}", quick_digest(results));
     ensure!(document.contains(&digest), "{} has not the digest {digest} of these runs", path.display());
     Ok(())

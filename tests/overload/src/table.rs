@@ -79,7 +79,7 @@ pub fn definitions(results: &Results) -> String {
 
 /// Returns a table of the controllers: what each follows and what it knows.
 pub fn peers(contestants: &[Contestant]) -> String {
-    let mut table = head("controller", ["follows", "knows"]);
+    let mut table = head("rule", ["follows", "knows"]);
     for contestant in contestants {
         row(&mut table, contestant.name, [contestant.follows, contestant.knows]);
     }

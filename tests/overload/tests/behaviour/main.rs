@@ -4,6 +4,7 @@
 
 mod closed_forms;
 mod document;
+mod queues;
 mod same_bytes;
 mod sums;
 
