@@ -10,9 +10,9 @@ use crate::random::Distribution;
 /// A longer schedule is shown by its ends.
 const SHOWN: usize = 5;
 
-/// Returns all that distinguishes a plant, in one line.
+/// Returns all that distinguishes a plant but its name, in one line.
 pub fn describe(plant: &Plant) -> String {
-    let mut text = format!("**{}**: {}", plant.name, backend(&plant.backend));
+    let mut text = backend(&plant.backend);
     let _ = write!(text, "; {}", loads(&plant.load));
     if plant.batch > 1 {
         let _ = write!(text, " in batches of {}", plant.batch);
@@ -42,7 +42,7 @@ pub fn describe(plant: &Plant) -> String {
     if plant.start != 20 {
         let _ = write!(text, ", from a limit of {}", plant.start);
     }
-    text + "."
+    text
 }
 
 fn backend(backend: &Backend) -> String {

@@ -74,7 +74,11 @@ pub fn details(results: &Results) -> String {
 
 /// Returns the definitions of the plants of a set.
 pub fn definitions(results: &Results) -> String {
-    results.plants.iter().fold(String::new(), |text, plant| text + "- " + &describe(plant) + "\n")
+    let mut table = head("plant", ["definition"]);
+    for plant in &results.plants {
+        row(&mut table, plant.name, [describe(plant)]);
+    }
+    table
 }
 
 /// Returns a table of the controllers: what each follows and what it knows.

@@ -13,7 +13,7 @@ const LINES: u32 = 40;
 /// Prints the limit and the goodput over the time of one run for each plant and controller.
 pub(crate) fn print(sets: &[(Set, Vec<Plant>)], contestants: &[Contestant], seed: u64) {
     for plant in sets.iter().flat_map(|(_, plants)| plants) {
-        println!("{}", describe(plant));
+        println!("{}: {}", plant.name, describe(plant));
         for contestant in contestants {
             trace(plant, contestant, seed);
         }
@@ -24,7 +24,7 @@ pub(crate) fn print(sets: &[(Set, Vec<Plant>)], contestants: &[Contestant], seed
 pub(crate) fn print_fixed(sets: &[(Set, Vec<Plant>)], threads: usize) {
     for (_, plants) in sets {
         for (plant, tried) in plants.iter().zip(try_limits(plants, threads)) {
-            println!("{}", describe(plant));
+            println!("{}: {}", plant.name, describe(plant));
             for Best { limit, goodput, latency, refused } in tried {
                 println!("{limit:4} {goodput:9.1}/s  p99 {latency:.3} s  refused {refused:.3}");
             }

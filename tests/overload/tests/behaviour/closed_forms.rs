@@ -99,6 +99,17 @@ fn throughput_scales_by_the_universal_law_and_a_pool_bounds_the_calls_that_slow_
 }
 
 #[test]
+fn a_hold_is_that_of_the_curve_at_the_calls_in_flight() {
+    let curve = Backend::new(Kind::Curve(&[(0.0, 0.1), (100.0, 0.6)]), 1.0, 1.0, Exponential);
+    for limit in [20, 150] {
+        // There are always more calls than slots.
+        let run = run_fixed(&plant(curve.clone(), 1_000.0), limit);
+        let hold = (0.1 + f64::from(limit) * 0.005).min(0.6);
+        assert_near(run.good as f64 / 150.0, f64::from(limit) / hold, 0.03);
+    }
+}
+
+#[test]
 fn a_bucket_gives_as_many_tokens_as_come_and_a_cap_as_many_calls_as_it_has_places() {
     let bucket = Kind::Metered { rate: 50.0, burst: 10.0, penalty: 0.0 };
     let run = run_fixed(&plant(Backend::new(bucket, 1.0, 0.1, Constant), 500.0), MAX_LIMIT);
