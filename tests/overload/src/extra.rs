@@ -1,6 +1,7 @@
 //! What only a full run has: an hour of one plant, no waiting room, and the disciplines of a queue.
 
 use bulklink_overload::contestants::Contestant;
+use bulklink_overload::known::Known;
 use bulklink_overload::plant::Plant;
 use bulklink_overload::plants::SETS;
 use bulklink_overload::results::{Order, Results};
@@ -17,7 +18,7 @@ const ROOMLESS: [&str; 2] = ["dev", "V"];
 
 /// Returns the sections of a full run.
 pub(crate) fn tables(contestants: &[Contestant], threads: usize) -> String {
-    let order = Order { contestants: contestants.to_vec(), seeds: SEEDS, threads };
+    let order = Order { contestants: contestants.to_vec(), seeds: SEEDS, threads, known: Known::default() };
     let (hour, roomless) = (table::hour(&hour(&order)), table::means(&without_room(&order)));
     let queues = queues::tables(threads);
     format!(

@@ -17,6 +17,7 @@ pub mod best;
 pub mod contestants;
 pub mod describe;
 pub mod document;
+pub mod known;
 pub mod peers;
 mod placeholder_knee;
 mod placeholder_slo;

@@ -10,6 +10,7 @@ use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
 use bulklink_overload::contestants::{CONTESTANTS, Contestant};
+use bulklink_overload::known::{self, Known};
 use bulklink_overload::plant::Plant;
 use bulklink_overload::plants::{PUBLISHED, SETS, Set};
 use bulklink_overload::results::{Order, Record, Results};
@@ -21,14 +22,12 @@ const SEEDS: u64 = 10;
 const QUICK_SEEDS: u64 = 3;
 const FULL_SEEDS: u64 = 20;
 
-/// The sets of a quick run: those that the rules had not met.
-const QUICK_SETS: [&str; 2] = ["V", "W"];
-
 /// Compares rules for a concurrency limit in virtual time.
 #[derive(Parser)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 struct Options {
-    /// Three seeds and five controllers, on plants that the rules had not met; writes no document
+    /// Three seeds and five controllers, beside the best limits of the last whole run; writes no
+    /// document
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Twenty seeds, an hour of one plant, no waiting room, and the disciplines of a queue
@@ -65,6 +64,9 @@ struct Options {
     /// The document with the tables
     #[arg(long, value_name = "FILE", default_value = "docs/OVERLOAD.md")]
     document: PathBuf,
+    /// The file with the best fixed limits, which a whole run writes and a quick one reads
+    #[arg(long, value_name = "FILE", default_value = "tests/overload/best.txt")]
+    best: PathBuf,
     /// Write a line of JSON for each run there
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -91,11 +93,10 @@ impl Options {
     fn sets(&self) -> Result<Vec<(Set, Vec<Plant>)>> {
         let known: Vec<_> = SETS.iter().map(|set| set.name).collect();
         let chosen = choose("set", &self.set, &known)?;
-        let names: BTreeSet<&str> = match (chosen.is_empty(), self.quick) {
+        let names: BTreeSet<&str> = match (chosen.is_empty(), self.only.is_empty()) {
             (false, _) => chosen,
-            _ if !self.only.is_empty() => known.into_iter().collect(),
-            (_, true) => QUICK_SETS.into(),
-            _ => PUBLISHED.into(),
+            (true, false) => known.into_iter().collect(),
+            (true, true) => PUBLISHED.into(),
         };
         let sets: Vec<_> = SETS.into_iter().filter(|set| names.contains(set.name)).collect();
         let plants: Vec<_> = sets.iter().flat_map(|set| (set.plants)()).map(|plant| plant.short_name()).collect();
@@ -141,7 +142,8 @@ fn main() -> Result<()> {
         print!("{}", queues::tables(threads));
         return Ok(());
     }
-    let order = Order { contestants, seeds: options.seeds(), threads };
+    let known = if options.quick { Known::read(&read(&options.best)?)? } else { Known::default() };
+    let order = Order { contestants, seeds: options.seeds(), threads, known };
     let measure = |(set, plants): (Set, Vec<Plant>)| {
         eprintln!(
             "{}: {} plants, {} controllers, {} seeds",
@@ -155,7 +157,7 @@ fn main() -> Result<()> {
     let results: Vec<Results> = sets.into_iter().map(measure).collect();
     let lines: Vec<String> = results.iter().flat_map(|set| &set.records).map(Record::line).collect();
     if let Some(path) = &options.json {
-        fs::write(path, lines.join("\n") + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+        put(path, &(lines.join("\n") + "\n"))?;
     }
     if options.quick || !options.is_whole() {
         println!("{}", table::summary(&results));
@@ -189,15 +191,22 @@ fn write(options: &Options, results: &[Results], threads: usize) -> Result<()> {
     if options.full {
         new = document::refresh(&new, "full", &extra::tables(&results[0].contestants, threads))?;
     }
+    let best = known::text(results.iter().flat_map(|set| set.plants.iter().zip(&set.best)));
     if options.check {
+        document::same(&read(&options.best)?, &best).with_context(|| format!("in {}", options.best.display()))?;
         return document::same(&old, &new);
     }
     println!("{}", table::summary(results));
-    fs::write(path, new).with_context(|| format!("cannot write {}", path.display()))
+    put(&options.best, &best)?;
+    put(path, &new)
 }
 
 fn read(path: &Path) -> Result<String> {
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn put(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Fails unless the document has the digest of these runs.
@@ -210,7 +219,7 @@ fn check_digest(path: &Path, results: &[Results]) -> Result<()> {
 
 /// A number of the runs that belong to a quick one.
 fn quick_digest(results: &[Results]) -> u64 {
-    let records = results.iter().filter(|set| QUICK_SETS.contains(&set.set)).flat_map(|set| set.quick(QUICK_SEEDS));
+    let records = results.iter().flat_map(|set| set.quick(QUICK_SEEDS));
     let lines: Vec<String> = records.map(Record::line).collect();
     document::digest(lines.iter().map(String::as_str))
 }

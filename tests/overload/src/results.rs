@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
-use crate::best::{Best, best};
+use crate::best::Best;
 use crate::contestants::Contestant;
+use crate::known::Known;
 use crate::plant::Plant;
 use crate::pool;
 use crate::score::{Score, score};
@@ -21,6 +22,8 @@ pub struct Order {
     pub seeds: u64,
     /// The number of threads, which changes no result.
     pub threads: usize,
+    /// The best fixed limits that need not be found again.
+    pub known: Known,
 }
 
 /// A line of the record: a run.
@@ -72,7 +75,7 @@ pub struct Results {
 impl Results {
     /// Runs the plants with each controller and seed.
     pub fn measure(set: &'static str, plants: Vec<Plant>, order: &Order) -> Self {
-        let best = best(&plants, order.threads);
+        let best = order.known.complete(&plants, order.threads);
         let contestants = order.contestants.clone();
         let seeds = FIRST_SEED..FIRST_SEED + order.seeds;
         let mut jobs = vec![];

@@ -207,10 +207,9 @@ impl<'a> Simulation<'a> {
                 in_flight: call.in_flight,
                 in_flight_end: self.in_flight,
                 waiting: self.waiting,
-                pressed: call.has_waited || mem::take(&mut self.is_pressed),
+                pressed: mem::take(&mut self.is_pressed) || call.has_waited,
                 outcome: if has_failed { self.plant.fails_as } else { Outcome::Success },
             };
-            self.is_pressed = false;
             self.in_flight -= 1;
             self.gate.release(grant);
             self.controller.sample(&sample);

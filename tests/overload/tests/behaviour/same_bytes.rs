@@ -2,6 +2,7 @@
 
 use bulklink_overload::contestants::{CONTESTANTS, Contestant};
 use bulklink_overload::document::digest;
+use bulklink_overload::known::{self, Known};
 use bulklink_overload::plant::Plant;
 use bulklink_overload::plants::SETS;
 use bulklink_overload::random::Random;
@@ -18,7 +19,7 @@ fn plants() -> Vec<Plant> {
 }
 
 fn lines(contestants: Vec<Contestant>, threads: usize) -> (String, String) {
-    let order = Order { contestants, seeds: 2, threads };
+    let order = Order { contestants, seeds: 2, threads, known: Known::default() };
     let results = Results::measure("test", plants(), &order);
     let lines: Vec<String> = results.records.iter().map(Record::line).collect();
     (lines.join("\n"), table::summary(std::slice::from_ref(&results)) + &table::details(&results))
@@ -37,6 +38,25 @@ fn a_result_has_the_same_bytes_on_each_machine() {
     let (lines, tables) = lines(fixed, 2);
     assert_eq!(digest(lines.lines()), 4_181_262_507_554_959_378, "{lines}");
     assert_eq!(digest(tables.lines()), 11_434_235_253_962_323_614, "{tables}");
+}
+
+#[test]
+fn best_limits_that_are_known_give_the_same_bytes() {
+    let order = |known| Order { contestants: CONTESTANTS[..2].into(), seeds: 1, threads: 2, known };
+    let found = Results::measure("test", plants(), &order(Known::default()));
+    let text = known::text(found.plants.iter().zip(&found.best));
+    let again = Results::measure("test", plants(), &order(Known::read(&text).unwrap()));
+    let lines = |results: &Results| results.records.iter().map(Record::line).collect::<Vec<_>>();
+    assert_eq!(lines(&found), lines(&again));
+    assert_eq!(known::text(again.plants.iter().zip(&again.best)), text);
+    let mut changed: Vec<_> = text.lines().map(|line| line.replacen(' ', " 1000", 1)).collect();
+    changed.truncate(3);
+    let other = Known::read(&changed.join("\n")).unwrap();
+    assert!(other.complete(&plants()[..2], 2).iter().all(|best| best.limit >= 1000), "they are known");
+    // Half a second longer is another plant.
+    let longer = plants().remove(0).measured(0.5, 2.5);
+    assert!(other.complete(&[longer], 2)[0].limit < 1000, "it is not known");
+    assert!(Known::read("x 1 2 3").unwrap_err().to_string().contains("`x 1 2 3`"));
 }
 
 #[test]
