@@ -24,6 +24,7 @@ pub(crate) struct Overload {
 
 /// The options of `cargo xtask overload --sim`.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 struct Simulated {
     /// Compare rules for a limit in virtual time instead, and write docs/OVERLOAD.md; `--quick`
     /// writes nothing
