@@ -19,8 +19,6 @@ pub mod describe;
 pub mod document;
 pub mod known;
 pub mod peers;
-mod placeholder_knee;
-mod placeholder_slo;
 pub mod plant;
 pub mod plants;
 pub mod pool;
