@@ -261,15 +261,9 @@ impl Calls {
         let keep = if has_deadline { self.reserve.keep(own, budget) } else { 0 };
         let by_gate = has_deadline && own.is_none();
         let wait_end = now.saturating_add_nanos(budget - keep);
-        let call = Call {
-            entered: now,
-            end,
-            waited_nanos: 0,
-            kept_nanos: Call::NOT_KEPT,
-            by_gate,
-            outcome: Outcome::Success,
-            grant: None,
-        };
+        let outcome = if request.is_ignored() { Outcome::Ignore } else { Outcome::Success };
+        let call =
+            Call { entered: now, end, waited_nanos: 0, kept_nanos: Call::NOT_KEPT, by_gate, outcome, grant: None };
         let answer = gate.enter(&request.ending(wait_end), Some(now))?;
         self.note_use(gate, now);
         Ok(match answer {

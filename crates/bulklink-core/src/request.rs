@@ -26,19 +26,41 @@ pub struct Request {
     leaving: Coarse,
 }
 
-/// Whether a request waits if there is no room: two bits, which are tested where they are. An enum,
-/// so that a state with a request needs no byte of its own.
+/// Whether a request waits if there is no room, and how its end counts until its outcome is set:
+/// three bits, which are tested where they are. An enum, so that a state with a request needs no
+/// byte of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
     Never = 0,
     /// In the queue, if that has a place.
     InQueue = 1,
     /// Only for a higher restriction.
-    #[cfg(feature = "restriction")]
     Fetches = 2,
     /// In the queue, or without a place there, for a higher restriction.
-    #[cfg(feature = "restriction")]
     InQueueOrFetches = 3,
+    /// The same four, of a call whose end is ignored unless its outcome is set.
+    NeverIgnored = 4,
+    InQueueIgnored = 5,
+    FetchesIgnored = 6,
+    InQueueOrFetchesIgnored = 7,
+}
+
+impl Patience {
+    const IGNORED: u8 = 4;
+    const WAITS: u8 = 3;
+
+    const fn of(bits: u8) -> Self {
+        match bits {
+            0 => Patience::Never,
+            1 => Patience::InQueue,
+            2 => Patience::Fetches,
+            3 => Patience::InQueueOrFetches,
+            4 => Patience::NeverIgnored,
+            5 => Patience::InQueueIgnored,
+            6 => Patience::FetchesIgnored,
+            _ => Patience::InQueueOrFetchesIgnored,
+        }
+    }
 }
 
 // Every waiting call of a front stores a request.
@@ -76,8 +98,21 @@ impl Request {
     /// Makes the request one that never waits: it is admitted immediately or rejected as saturated.
     #[must_use]
     pub const fn now(mut self) -> Self {
-        self.patience = Patience::Never;
+        self.patience = Patience::of(self.patience as u8 & Patience::IGNORED);
         self
+    }
+
+    /// Has the end of the call be no [sample](crate::Calls::sample) unless its
+    /// [outcome](crate::Calls::set_outcome) is set: for an operation that can be cancelled.
+    #[must_use]
+    #[inline]
+    pub const fn ignored(mut self) -> Self {
+        self.patience = Patience::of(self.patience as u8 | Patience::IGNORED);
+        self
+    }
+
+    pub(crate) const fn is_ignored(&self) -> bool {
+        self.patience as u8 & Patience::IGNORED != 0
     }
 
     /// Lets the request wait for a higher [restriction](crate::Gate::restrict) where it would be
@@ -86,7 +121,7 @@ impl Request {
     #[must_use]
     #[cfg(feature = "restriction")]
     pub const fn fetching(mut self) -> Self {
-        self.patience = if self.may_queue() { Patience::InQueueOrFetches } else { Patience::Fetches };
+        self.patience = Patience::of(self.patience as u8 | Patience::Fetches as u8);
         self
     }
 
@@ -99,7 +134,7 @@ impl Request {
     /// Returns whether the request waits in any case.
     #[inline]
     pub(crate) const fn may_wait(&self) -> bool {
-        self.patience as u8 != Patience::Never as u8
+        self.patience as u8 & Patience::WAITS != 0
     }
 
     /// Returns whether the request [fetches](Request::fetching).

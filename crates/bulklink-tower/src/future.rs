@@ -79,8 +79,9 @@ enum Stage<R: Runtime, H> {
     Readying(Option<H>),
 }
 
-/// The end of a request that is cancelled at its deadline.
+/// The end of a request that is cancelled at its deadline, or that an adaptive limit judges.
 struct Cancellation<Q, R: Runtime, O, P> {
+    /// The far future if it is not cancelled.
     at: Instant,
     /// Made if the first poll does not complete.
     sleep: Option<Pin<Box<R::Sleep>>>,
@@ -126,7 +127,8 @@ where
         let outer = config.deadline(&request);
         if outer.is_none() {
             if let Some(slot) = config.admission.take_free() {
-                let held = admitted(&config.outcome, &mut request, slot);
+                // A slot of an adaptive limit never comes this way.
+                let held = config.outcome.admitted(&mut request, slot);
                 return ResponseFuture::ready_to_call(Some(held), config, service.clone(), request, None);
             }
         }
@@ -141,6 +143,7 @@ where
             outcome.exempted(&mut request);
             return ResponseFuture::ready_to_call(None, config, service.clone(), request, deadline);
         };
+        let judged = plumbing::has_adaptive_limit(&slot);
         let decided = match plumbing::decide(&mut slot) {
             Some(Err(rejection)) => {
                 let answer = Some(config.reject(&request, rejection));
@@ -150,7 +153,8 @@ where
             Some(Ok(slot)) => Some(slot),
             None => None,
         };
-        let cancellation = admission.cancel_at(deadline.as_ref()).map(|at| {
+        let judged = judged.then_some(Instant::FAR_FUTURE);
+        let cancellation = admission.cancel_at(deadline.as_ref()).or(judged).map(|at| {
             let protocol = outcome.protocol(&request);
             Box::new(Cancellation { at, sleep: None, protocol, config: Arc::clone(config) })
         });
@@ -212,7 +216,11 @@ where
         ResponseFuture { state: State::Answered { answer: Some(answer), config: None }, cancellation: None }
     }
 
-    fn poll_answer(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<O::Response, O::Error>> {
+    /// Polls for the answer. `JUDGES` is whether an adaptive limit may judge it.
+    fn poll_answer<const JUDGES: bool>(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<O::Response, O::Error>> {
         let mut this = self.as_mut().project();
         if let StateProjection::Calling { calling } = this.state.as_mut().project() {
             if let Err(rejection) = ready!(calling.poll_slot(context)) {
@@ -247,14 +255,14 @@ where
         this.state.set(State::Done);
         Poll::Ready(match answer {
             Ok(response) => {
-                if let Some(held) = &held {
+                if let Some(held) = held.as_ref().filter(|_| JUDGES) {
                     O::judged(held, |slot| slot.set_outcome(O::load(&response)));
                 }
                 Ok(O::answered(response, held))
             }
             Err(error) => {
                 let error = O::failed(error);
-                if let Some(held) = &held {
+                if let Some(held) = held.as_ref().filter(|_| JUDGES) {
                     O::judged(held, |slot| slot.set_outcome(O::load_of_failure(&error)));
                 }
                 Err(error)
@@ -357,15 +365,17 @@ where
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         // Of most requests: so the answer is moved once.
         if self.cancellation.is_none() {
-            return self.poll_answer(context);
+            return self.poll_answer::<false>(context);
         }
-        if let Poll::Ready(answer) = self.as_mut().poll_answer(context) {
+        if let Poll::Ready(answer) = self.as_mut().poll_answer::<true>(context) {
             let cancellation = self.cancellation.as_ref();
             let is_late = cancellation.is_some_and(|cancellation| O::is_timeout(&answer) && cancellation.is_due());
             return Poll::Ready(if is_late { self.cancel() } else { answer });
         }
         let this = self.as_mut().project();
-        let Some(cancellation) = this.cancellation else { return Poll::Pending };
+        let Some(cancellation) = this.cancellation.as_mut().filter(|it| it.at < Instant::FAR_FUTURE) else {
+            return Poll::Pending;
+        };
         if let State::Calling { calling } = &*this.state {
             if let Stage::Acquiring(_) = calling.stage {
                 // A call that waits is rejected in time, by its bulkhead.

@@ -27,6 +27,12 @@ pub fn is_judged(slot: &OwnedSlot) -> bool {
     slot.is_judged()
 }
 
+/// Returns whether the bulkhead of the call has an adaptive limit.
+#[must_use]
+pub fn has_adaptive_limit<R: Runtime>(future: &OwnedSlotFuture<R>) -> bool {
+    future.has_adaptive_limit()
+}
+
 /// Returns the id of a handler of something else than a bulkhead.
 #[must_use]
 pub fn new_handler_id() -> HandlerId {

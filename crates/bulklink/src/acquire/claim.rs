@@ -173,8 +173,27 @@ impl<S: SharedRef> Claim<S> {
         }
     }
 
-    /// The end of the operation says nothing of the load.
+    /// Gives the grant back, of an operation that has completed.
     #[inline]
+    pub(crate) fn complete(mut self) {
+        if self.shared.leased().is_none() && self.release_by_word() {
+            // Nothing is left to the drop.
+            self.grant = None;
+        } else {
+            self.complete_slowly();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn complete_slowly(self) {
+        if self.is_judged() {
+            self.set_outcome(Outcome::Success);
+        }
+    }
+
+    /// The end of the operation says nothing of the load.
+    #[cold]
     pub(crate) fn ignore(&self) {
         if self.is_judged() {
             self.set_outcome(Outcome::Ignore);

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
+use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
@@ -21,15 +22,6 @@ pin_project! {
         operation: Option<F>,
         stage: Stage<A, S>,
         answer: PhantomData<M>,
-    }
-
-    impl<A, S: Held, F, M> PinnedDrop for Execute<A, S, F, M> {
-        fn drop(this: Pin<&mut Self>) {
-            // Its operation was cancelled, or panicked.
-            if let Stage::Running(slot) = this.project().stage {
-                slot.ignore();
-            }
-        }
     }
 }
 
@@ -100,7 +92,9 @@ where
         let output = ready!(operation.poll(context));
         // In this order, as in a drop: the operation ends before its slot is free.
         this.operation.set(None);
-        *this.stage = Stage::Done;
+        if let Stage::Running(slot) = mem::replace(this.stage, Stage::Done) {
+            slot.complete();
+        }
         Poll::Ready(M::answer(Ok(output)))
     }
 }

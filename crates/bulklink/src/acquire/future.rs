@@ -14,7 +14,7 @@ use bulklink_core::{Grant, Instant, Request, Ticket};
 use crate::acquire::claim::{Claim, Lease, SharedRef};
 use crate::acquire::ticket;
 use crate::gate::enter::NotGranted;
-use crate::gate::shared::Shared;
+use crate::gate::shared::{Shared, hint};
 use crate::observe::trace::{self, Aside, WaitSpan};
 use crate::time::runtime::DynClock;
 use crate::{OwnedSlot, Rejection, Runtime, Slot, SubmitError, Timer};
@@ -444,6 +444,11 @@ impl<R: Runtime> OwnedSlotFuture<R> {
     /// Makes the future of a call that got no partition.
     pub(crate) fn refused(runtime: R, rejection: Rejection) -> Self {
         OwnedSlotFuture(Acquire::refused(runtime, rejection))
+    }
+
+    /// Returns whether its bulkhead has an adaptive limit.
+    pub(crate) fn has_adaptive_limit(&self) -> bool {
+        matches!(&*self.0.call, Call::Unfinished(call) if call.shared.has(hint::ADAPTIVE))
     }
 
     /// Takes a unit from the word, or is rejected by it, if the word decides the call.

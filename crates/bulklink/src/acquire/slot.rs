@@ -9,23 +9,24 @@ use bulklink_core::limit::Outcome;
 use crate::acquire::claim::Claim;
 use crate::gate::shared::Shared;
 
-/// A slot whose operation may be cancelled.
+/// A slot of an operation that may be cancelled: so its request is one that is
+/// [ignored](bulklink_core::Request::ignored) until then.
 pub(crate) trait Held {
-    /// The end of its operation says nothing of the load.
-    fn ignore(&self);
+    /// Gives the slot back after the operation has completed.
+    fn complete(self);
 }
 
 impl Held for Slot<'_> {
     #[inline]
-    fn ignore(&self) {
-        self.0.ignore();
+    fn complete(self) {
+        self.0.complete();
     }
 }
 
 impl Held for OwnedSlot {
     #[inline]
-    fn ignore(&self) {
-        self.0.ignore();
+    fn complete(self) {
+        self.0.complete();
     }
 }
 

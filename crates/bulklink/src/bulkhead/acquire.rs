@@ -113,6 +113,12 @@ impl<R: Runtime> Bulkhead<R> {
     pub fn slot(&self) -> SlotFuture<'_, R> {
         SlotFuture::new(&self.handle.shared, self.runtime.clone(), CoreRequest::new())
     }
+
+    /// The same, for an operation that can be cancelled.
+    #[inline]
+    pub(super) fn operation_slot(&self) -> SlotFuture<'_, R> {
+        SlotFuture::new(&self.handle.shared, self.runtime.clone(), CoreRequest::new().ignored())
+    }
 }
 
 /// # Acquire a slot without waiting

@@ -45,7 +45,7 @@ impl<R: Runtime> Bulkhead<R> {
         &self,
         operation: F,
     ) -> impl Future<Output = Result<F::Output, Rejection>> + use<'_, F, R> {
-        Execute::<_, _, _, Plain>::new(self.slot(), operation)
+        Execute::<_, _, _, Plain>::new(self.operation_slot(), operation)
     }
 
     /// As [`execute`](Bulkhead::execute), for an operation that can fail: a rejection and the
@@ -59,7 +59,7 @@ impl<R: Runtime> Bulkhead<R> {
         &self,
         operation: F,
     ) -> impl Future<Output = Result<T, ExecuteError<E>>> + use<'_, T, E, F, R> {
-        Execute::<_, _, _, Flat>::new(self.slot(), operation)
+        Execute::<_, _, _, Flat>::new(self.operation_slot(), operation)
     }
 
     /// Wraps an async function, so that each call of it runs in a slot of this bulkhead. A function

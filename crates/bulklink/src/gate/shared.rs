@@ -315,19 +315,25 @@ impl Shared {
     /// cannot hand the slot to a waiter whose deadline had passed when the slot was freed.
     #[inline(never)]
     pub(crate) fn release(&self, grant: Grant) {
+        if grant.is_recorded() {
+            return self.release_recorded(grant);
+        }
         let word = self.fast.peek();
         // Without this look, only grants that a word gave are added to the word: that bounds what
         // can be added to a held word.
-        if !grant.is_recorded() && word.has_released(&grant) && self.fast.release(&grant) {
+        if word.has_released(&grant) && self.fast.release(&grant) {
             return;
         }
-        if grant.is_recorded() && self.has(hint::ADAPTIVE) {
-            return self.release_judged(grant);
-        }
-        let now = (grant.is_recorded() || word.needs_now(None)).then(|| self.now_if_sound());
+        let now = word.needs_now(None).then(|| self.now_if_sound());
         if let Err(grant) = self.input(|state| state.finish(grant, now)) {
             self.release_now(grant);
         }
+    }
+
+    /// Gives a grant back that the account of single calls has recorded, which needs the time.
+    #[inline(never)]
+    fn release_recorded(&self, grant: Grant) {
+        if self.has(hint::ADAPTIVE) { self.release_judged(grant) } else { self.release_now(grant) }
     }
 
     /// Gives the grant back, where a call has begun to wait since the word was looked at: reads the

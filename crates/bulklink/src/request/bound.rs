@@ -222,7 +222,14 @@ impl<R: Runtime> BoundRequest<R> {
     #[doc(alias("execute_owned", "execute_with", "execute_within", "execute_before"))]
     #[inline]
     pub fn execute<F: Future>(self, operation: F) -> ExecuteOwned<F, R> {
-        ExecuteOwned::new(self.slot(), operation)
+        ExecuteOwned::new(self.ignored().slot(), operation)
+    }
+
+    /// The request of an operation that can be cancelled.
+    #[inline]
+    fn ignored(mut self) -> Self {
+        self.request = self.request.ignored();
+        self
     }
 
     /// As [`execute`](BoundRequest::execute), for an operation that can fail: a rejection and the
@@ -268,7 +275,7 @@ impl<R: Runtime> BoundRequest<R> {
     where
         F: Future<Output = Result<T, E>>,
     {
-        ExecuteFallibleOwned::new(self.slot(), operation)
+        ExecuteFallibleOwned::new(self.ignored().slot(), operation)
     }
 
     /// Wraps an async function, so that each call of it asks with this request, as

@@ -166,8 +166,14 @@ impl<I: Copy> Request<I> {
         self
     }
 
-    /// Converts the request to the gate's time.
+    /// Has the end of the call say nothing of the load, until its outcome is set.
     #[inline]
+    pub(crate) fn ignored(mut self) -> Self {
+        self.inner = self.inner.ignored();
+        self
+    }
+
+    /// Converts the request to the gate's time.
     pub(crate) fn on<C: Clock<Instant = I>>(self, clock: &C) -> bulklink_core::Request {
         match self.until {
             Some(Until::End(deadline)) => self.inner.deadline(clock.instant(deadline)),

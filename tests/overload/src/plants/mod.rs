@@ -22,26 +22,23 @@ pub struct Set {
 /// All sets, in the order of their making.
 pub const SETS: [Set; 5] = [
     Set { name: "dev", trust: "The rules were tuned with these plants and other seeds.", plants: dev::plants },
-    Set {
-        name: "H",
-        trust: "Written before tuning. Two rules of `Knee` were added after it had met them.",
-        plants: h::plants,
-    },
+    Set { name: "H", trust: "Written before tuning; two rules of `Knee` were added after it.", plants: h::plants },
     Set {
         name: "V",
-        trust: "Written after H. Version 2 of `Knee` met them once, unseen; version 3 had one change since.",
+        trust: "Written after H. The start of `Knee`, its edges and its outages were mended after V and W.",
         plants: v::plants,
     },
+    Set { name: "W", trust: "Written after V, and seen as well by now.", plants: w::plants },
     Set {
-        name: "W",
-        trust: "Written after version 3 of `Knee`, which met them once, unseen. Nothing was changed since.",
-        plants: w::plants,
+        name: "X",
+        trust: "Written without tuning a rule, after situations of production. All rules met them once, unseen; \
+                nothing was changed since.",
+        plants: x::plants,
     },
-    Set { name: "X", trust: "Written without tuning a rule, after situations of production.", plants: x::plants },
 ];
 
-/// The sets of the document. X comes when the rules are final.
-pub const PUBLISHED: [&str; 4] = ["dev", "H", "V", "W"];
+/// The sets of the document.
+pub const PUBLISHED: [&str; 5] = ["dev", "H", "V", "W", "X"];
 
 /// Returns a day as steps of ten seconds: a sine around a mean rate.
 fn day(steps: u32, rate: f64, swing: f64, turn: f64) -> impl Iterator<Item = (f64, f64)> {
