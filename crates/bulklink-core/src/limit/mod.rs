@@ -225,6 +225,24 @@ impl Step {
             Step::Stalled => "stalled",
         }
     }
+
+    /// Returns the reason in words. For human readers; the wording may change.
+    #[must_use]
+    pub const fn explanation(self) -> &'static str {
+        match self {
+            Step::Set => "has not learnt anything yet",
+            Step::NotPressed => "no call waits, so there is nothing to learn",
+            Step::Ramp => "twice as many slots gave twice as much work",
+            Step::Calibrate => "looks how fast calls are at a quarter of the slots",
+            Step::MoreHelps => "more slots give more work",
+            Step::EnoughIsBusy => "more slots give hardly more work",
+            Step::WasTold => "the dependency said that it is overloaded",
+            Step::FallDidNotPay => "fewer slots made calls no faster",
+            Step::WorldChanged => "the dependency has changed",
+            Step::RememberedPlace => "more slots made it worse before",
+            Step::Stalled => "nothing ended for long, and then all at once",
+        }
+    }
 }
 
 /// Bounds as a machine keeps them: at least one, and the greatest not below the least.

@@ -78,6 +78,14 @@ codes! {
     /// capacity.
     AdmissionRestricted = "admission_restricted",
         "ask the controller why it allows no more: a larger capacity would change nothing";
+    /// The adaptive limit panicked or left its bounds, and does not move any more. A gate has no such
+    /// limit: the report of a bulkhead finds it.
+    AdaptiveLimitFailed = "adaptive_limit_failed",
+        "correct the implementation of the limit: until the next start, the last limit stays";
+    /// The adaptive limit would raise itself beyond its greatest bound, and calls are rejected. A
+    /// gate has no such limit: the report of a bulkhead finds it.
+    AdaptiveLimitAtBound = "adaptive_limit_at_bound",
+        "the bounds bind, not the protected resource: allow a greater limit, if the resource may have more";
     /// More is in use than the capacity, which was reduced.
     ActiveWorkAboveCapacity = "active_work_above_capacity",
         "let running operations end: no request is admitted until enough of them have";
@@ -115,8 +123,11 @@ impl FindingCode {
     /// Returns whether the finding is about counts, and not about the present.
     #[must_use]
     pub const fn is_counted(self) -> bool {
-        use FindingCode::{ElevatedExpirationRate, ElevatedRejectionRate, FrequentQueueing, WaitTimeNearLimit};
-        matches!(self, FrequentQueueing | ElevatedRejectionRate | ElevatedExpirationRate | WaitTimeNearLimit)
+        use FindingCode::{
+            AdaptiveLimitAtBound, ElevatedExpirationRate, ElevatedRejectionRate, FrequentQueueing, WaitTimeNearLimit,
+        };
+        let is_rate = matches!(self, FrequentQueueing | ElevatedRejectionRate | ElevatedExpirationRate);
+        is_rate || matches!(self, AdaptiveLimitAtBound | WaitTimeNearLimit)
     }
 }
 
@@ -139,6 +150,12 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Makes a finding, such as one of what surrounds a gate.
+    #[must_use]
+    pub const fn new(code: FindingCode, severity: Severity, message: String) -> Self {
+        Finding { code, severity, message }
+    }
+
     /// Returns what to do about the finding. For human readers; the wording may change.
     #[must_use]
     pub const fn recommendation(&self) -> &'static str {

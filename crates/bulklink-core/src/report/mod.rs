@@ -43,6 +43,12 @@ impl CapacityReport {
         CapacityReport { snapshot: *snapshot, findings: rules::apply(snapshot) }
     }
 
+    /// Adds a finding, at the place of its code.
+    pub fn add(&mut self, finding: Finding) {
+        let place = self.findings.partition_point(|one| one.code <= finding.code);
+        self.findings.insert(place, finding);
+    }
+
     /// Returns the severity of the worst finding, or [`Ok`](Severity::Ok) if there is none.
     #[must_use]
     pub fn severity(&self) -> Severity {

@@ -34,6 +34,7 @@
 //!   [status](Adaptive::has_failed) says so.
 
 mod adaptation;
+mod report;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

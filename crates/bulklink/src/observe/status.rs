@@ -52,7 +52,7 @@ pub struct Status {
 /// [`Status::capacity_report`].
 ///
 /// It dereferences to the gate's own report, a [`GateReport`](crate::GateReport): the severity, the
-/// findings and the ratios.
+/// findings, to which those about an [adaptive limit](Status::adaptive) are added, and the ratios.
 /// [`Display`](fmt::Display) summarises it in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,8 +64,8 @@ pub struct CapacityReport {
 }
 
 impl Status {
-    /// Returns the findings of these figures about capacity: full limits, odd settings, and
-    /// events that are too frequent.
+    /// Returns the findings of these figures about capacity: full limits, odd settings, events
+    /// that are too frequent, and an adaptive limit that has failed or whose bounds are too narrow.
     ///
     /// ```
     /// use bulklink_tokio::{Bulkhead, Severity};
@@ -109,7 +109,10 @@ impl Status {
         Ok(self.reported(self.snapshot.capacity_report_since(earlier)?))
     }
 
-    fn reported(&self, report: bulklink_core::CapacityReport) -> CapacityReport {
+    fn reported(&self, mut report: bulklink_core::CapacityReport) -> CapacityReport {
+        if let Some(adaptive) = &self.adaptive {
+            adaptive.add_findings(&mut report);
+        }
         CapacityReport { label: Arc::clone(&self.label), report }
     }
 }

@@ -90,7 +90,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
     pub(super) fn figures(&self, into: &mut Figures) {
         // A clock that panics must not hide the figures.
         let now = attempt(|| self.each.runtime.now());
-        (into.status, into.sums) = self.read(now, |_| ());
+        (into.status, into.sums) = self.read(now, |_, _| ());
         // Read after the gates, so that no wait is missing that these have counted.
         self.histograms.read(&mut into.waits, &mut into.holds);
     }

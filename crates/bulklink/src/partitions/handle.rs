@@ -71,7 +71,7 @@ where
     }
 
     fn sums(&self) -> Sums {
-        self.read(None, |_| ()).1
+        self.read(None, |_, _| ()).1
     }
 
     #[cfg(feature = "std")]

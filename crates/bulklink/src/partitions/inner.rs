@@ -20,6 +20,7 @@ use crate::gate::lock::Lock;
 use crate::gate::outputs::deliver_all;
 use crate::gate::shared::Shared;
 use crate::identity::Identity;
+use crate::limit::Adaptive;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
 use crate::reconfigure::{Refused, unused_wait_limit};
@@ -80,7 +81,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
 
     /// Reads the bulkheads of all partitions, and passes each to `look`. Returns the status and the
     /// sums.
-    pub(super) fn read(&self, now: Option<Instant>, look: impl FnMut(&Snapshot)) -> (Status, Sums) {
+    pub(super) fn read(&self, now: Option<Instant>, look: impl FnMut(&Snapshot, Option<&Adaptive>)) -> (Status, Sums) {
         // In one hold of the lock: a partition that leaves later is read here, and one that has
         // left is among those that are gone, with its final counters. So each is counted once, and
         // no counter runs back from one reading to the next.

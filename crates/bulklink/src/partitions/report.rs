@@ -96,9 +96,12 @@ impl CapacityReport {
         // A clock that panics must not hide the figures.
         let now = attempt(|| inner.each.runtime.now());
         let mut found: Vec<(bulklink_core::FindingCode, Severity, usize)> = Vec::new();
-        let (status, sums) = inner.read(now, |snapshot| {
-            let of_one = snapshot.capacity_report().findings.into_iter();
-            for one in of_one.filter(|one| earlier.is_none() || !one.code.is_counted()) {
+        let (status, sums) = inner.read(now, |snapshot, adaptive| {
+            let mut report = snapshot.capacity_report();
+            if let Some(adaptive) = adaptive {
+                adaptive.add_findings(&mut report);
+            }
+            for one in report.findings.into_iter().filter(|one| earlier.is_none() || !one.code.is_counted()) {
                 match found.iter_mut().find(|(code, ..)| *code == one.code) {
                     Some((_, severity, partitions)) => {
                         *severity = one.severity.max(*severity);

@@ -9,6 +9,7 @@ use bulklink_core::{Instant, Snapshot, Totals};
 use super::{Handle, Status};
 use crate::foreign::discard;
 use crate::gate::shared::Shared;
+use crate::limit::Adaptive;
 
 /// The figures of all partitions together; returned by [`Handle::sums`].
 ///
@@ -34,6 +35,11 @@ pub struct Sums {
     pub waiting_room: usize,
     /// Those of the units in use that were [written off](crate::Snapshot::written_off).
     pub written_off: usize,
+    /// Units that the [adaptive limits](super::Builder::adaptive) of the partitions allow together;
+    /// `None` if none of them has one.
+    pub adaptive_limit: Option<usize>,
+    /// Those of the adaptive limits that have [failed](crate::limit::Adaptive::has_failed).
+    pub failed_limits: usize,
     /// Calls waiting.
     pub waiting: usize,
     /// Units that the waiting calls ask for.
@@ -106,7 +112,7 @@ impl Sums {
         mut counted: Gone,
         bulkheads: Vec<Arc<Shared>>,
         now: Option<Instant>,
-        mut look: impl FnMut(&Snapshot),
+        mut look: impl FnMut(&Snapshot, Option<&Adaptive>),
     ) -> Sums {
         let mut sums = Sums {
             label: Arc::clone(&status.label),
@@ -116,7 +122,7 @@ impl Sums {
             ..Sums::default()
         };
         for shared in bulkheads {
-            let snapshot = shared.with_gate(|state| state.snapshot(now));
+            let (snapshot, adaptive) = shared.with_gate(|state| (state.snapshot(now), state.adaptive()));
             sums.in_flight += snapshot.in_flight;
             sums.in_use += snapshot.in_use;
             // Three of the largest limits are beyond 32 bits.
@@ -127,8 +133,13 @@ impl Sums {
             sums.waiting += snapshot.waiting;
             sums.waiting_units += snapshot.waiting_units;
             sums.uncollected += snapshot.uncollected;
+            if let Some(adaptive) = &adaptive {
+                let limit = sums.adaptive_limit.get_or_insert_default();
+                *limit = limit.saturating_add(adaptive.state.limit);
+                sums.failed_limits += usize::from(adaptive.has_failed);
+            }
             counted.count(&snapshot);
-            look(&snapshot);
+            look(&snapshot, adaptive.as_ref());
             // The partition may be gone by now, and its own handlers are foreign.
             discard(shared);
         }
