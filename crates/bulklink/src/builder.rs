@@ -409,8 +409,15 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
     /// label is blank or holds control or invisible characters (see [Labels](Builder#labels)). The
     /// error names the bulkhead, the field and the value.
     pub fn build(self) -> Result<Bulkhead<R>, InvalidArgument> {
-        let identity = Arc::new(self.check("bulkhead")?);
-        Ok(Bulkhead::new(self.make(&identity, None, |_, _| ()), self.runtime))
+        let builder = self.with_own_log();
+        let identity = Arc::new(builder.check("bulkhead")?);
+        Ok(Bulkhead::new(builder.make(&identity, None, |_, _| ()), builder.runtime))
+    }
+
+    /// The same builder, whose bulkheads share no account of a log with those of others.
+    pub(crate) fn with_own_log(mut self) -> Self {
+        self.adaptive = self.adaptive.map(limit::Config::with_own_log);
+        self
     }
 
     /// Makes a bulkhead that is not in use yet. The configuration must have been checked. `prepare`

@@ -1,8 +1,8 @@
 //! The adaptive limit of a bulkhead: whose turn it is to judge, and what follows from a judgement.
 //!
-//! A machine may be foreign, so it never runs under the lock. The call that ends takes it out of the
-//! state, judges, sets the ceiling, and puts it back. Calls that end meanwhile do not wait: the next
-//! one that finds the machine in its place stands for them too.
+//! A machine may be foreign, so it never runs under the lock. The call that ends takes it out of
+//! the state, judges, sets the ceiling, and puts it back. Calls that end meanwhile do not wait: the
+//! next one that finds the machine in its place stands for them too.
 
 use alloc::boxed::Box;
 
@@ -13,13 +13,13 @@ use crate::foreign::{attempt, discard};
 use crate::gate::ceilings::Bound;
 use crate::gate::shared::{Shared, hint};
 use crate::gate::state::GateState;
-use crate::limit::{Adaptive, BY, Config, Mode};
+use crate::limit::{Adaptive, BY, Config, Logged, Mode};
 use crate::observe::trace;
 
 /// An adaptive limit, under the lock of its bulkhead.
 pub(crate) struct Adaptation {
     /// Not here while a call judges, and after it has failed.
-    limit: Option<Box<dyn Limit + Send>>,
+    machine: Option<Machine>,
     ceiling: u64,
     figures: Adaptive,
     /// How many calls end from one sample to the next, and how many more until the next one.
@@ -31,9 +31,14 @@ pub(crate) struct Adaptation {
     overloads: usize,
 }
 
+struct Machine {
+    limit: Box<dyn Limit + Send>,
+    logged: Logged,
+}
+
 /// The turn of a call to judge.
 pub(crate) struct Judge {
-    limit: Box<dyn Limit + Send>,
+    machine: Machine,
     sample: Sample,
     ceiling: u64,
     figures: Adaptive,
@@ -55,10 +60,10 @@ impl Adaptation {
         if self.left > 0 {
             return None;
         }
-        let limit = self.limit.take()?;
+        let machine = self.machine.take()?;
         let sample = sample.units(core::mem::take(units)).pressed(core::mem::take(&mut self.pressed));
         self.left = self.one_in;
-        Some(Judge { limit, sample, ceiling: self.ceiling, figures: self.figures })
+        Some(Judge { machine, sample, ceiling: self.ceiling, figures: self.figures })
     }
 
     /// Returns what its ceiling allows. A call that costs more runs alone.
@@ -98,7 +103,7 @@ impl Shared {
         let figures = Adaptive { mode: config.mode, bounds, state, raised: 0, lowered: 0, has_failed: false };
         let ceiling = self.add_ceiling(BY);
         let adaptation = Adaptation {
-            limit: Some(limit),
+            machine: Some(Machine { limit, logged: config.logged.clone() }),
             ceiling,
             figures,
             one_in: config.one_in,
@@ -139,17 +144,17 @@ impl Shared {
     }
 
     fn judge(&self, judge: Judge) {
-        let Judge { mut limit, sample, ceiling, figures } = judge;
+        let Judge { mut machine, sample, ceiling, figures } = judge;
         let judged = attempt(|| {
-            limit.sample(&sample);
-            limit.state()
+            machine.limit.sample(&sample);
+            machine.limit.state()
         });
         let (least, most) = figures.bounds;
         let Some(state) = judged.filter(|state| (least..=most).contains(&state.limit)) else {
             let figures = Adaptive { has_failed: true, ..figures };
             self.beside_the_word(|state| state.adaptation().map(|adaptation| adaptation.figures.has_failed = true));
-            discard(limit);
-            return trace::limit_failed(self, &figures);
+            discard(machine.limit);
+            return trace::limit_failed(self, &machine.logged.failed, &figures);
         };
         let (before, after) = (figures.state.limit, state.limit);
         let moved = Adaptive {
@@ -158,22 +163,23 @@ impl Shared {
             lowered: figures.lowered + u64::from(after < before),
             ..figures
         };
+        let logged = (before != after).then(|| machine.logged.moved.clone());
         let put_back = |adaptation: &mut Adaptation| {
             // The mode may have been changed meanwhile.
             adaptation.figures = Adaptive { mode: adaptation.figures.mode, ..moved };
-            adaptation.limit = Some(limit);
+            adaptation.machine = Some(machine);
             adaptation.bound()
         };
-        if before == after {
+        let Some(logged) = logged else {
             self.beside_the_word(|state| state.adaptation().map(put_back));
             return;
-        }
+        };
         self.input(|state| {
             if let Some(bound) = state.adaptation().map(put_back) {
                 self.set_ceiling_now(state, ceiling, bound, sample.now);
             }
         });
-        trace::limit_moved(self, before, &moved);
+        trace::limit_moved(self, &logged, before, &moved);
     }
 
     /// Sets the mode of the adaptive limit, and returns the one before.

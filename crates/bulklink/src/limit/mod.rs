@@ -46,6 +46,7 @@ use bulklink_core::{InvalidArgument, Limits};
 pub(crate) use adaptation::Adaptation;
 
 use crate::Handle;
+use crate::observe::trace::Account;
 
 /// The name of the ceiling of an adaptive limit, in rejections, figures and reports.
 pub(crate) const BY: &str = "adaptive";
@@ -102,6 +103,21 @@ pub(crate) struct Config {
     make: Arc<dyn Make>,
     pub(crate) mode: Mode,
     pub(crate) one_in: u32,
+    logged: Logged,
+}
+
+/// How many moves and failures are logged, each for itself. All partitions of one `Partitions`
+/// share it.
+#[derive(Clone)]
+pub(crate) struct Logged {
+    pub(crate) moved: Account,
+    pub(crate) failed: Account,
+}
+
+impl Logged {
+    fn new() -> Self {
+        Logged { moved: Account::new(), failed: Account::new() }
+    }
 }
 
 /// Makes a machine for each bulkhead of a builder.
@@ -117,7 +133,12 @@ impl<L: Limit + Clone + Send + Sync + 'static> Make for L {
 
 impl Config {
     pub(crate) fn new(limit: impl Limit + Clone + Send + Sync + 'static) -> Self {
-        Config { make: Arc::new(limit), mode: Mode::Active, one_in: 1 }
+        Config { make: Arc::new(limit), mode: Mode::Active, one_in: 1, logged: Logged::new() }
+    }
+
+    /// The same, of which nothing was logged.
+    pub(crate) fn with_own_log(self) -> Self {
+        Config { logged: Logged::new(), ..self }
     }
 
     pub(crate) fn make(&self) -> Box<dyn Limit + Send> {

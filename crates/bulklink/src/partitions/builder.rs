@@ -269,7 +269,7 @@ where
             max_partitions.ok_or_else(|| InvalidArgument::new("max_partitions", "nothing", "must be set"));
         let inner = max_partitions.and_then(|max| {
             let limits = Limits::new(max).with_idle_timeout(idle_timeout);
-            Inner::new(each, &identity, limits, limits_for, show_key, hasher)
+            Inner::new(each.with_own_log(), &identity, limits, limits_for, show_key, hasher)
         });
         let inner = inner.map_err(|invalid| invalid.of(format_args!("partitions {}", identity.label)))?;
         Ok(Partitions { inner })

@@ -79,7 +79,7 @@ pub(crate) const fn is_on() -> bool {
 pub(crate) fn rejected(_shared: Option<&Shared>, _rejection: &Rejection) {}
 
 #[inline]
-pub(crate) fn limit_moved(_shared: &Shared, _before: usize, _figures: &Adaptive) {}
+pub(crate) fn limit_moved(_shared: &Shared, _logged: &Account, _before: usize, _figures: &Adaptive) {}
 
 #[inline]
-pub(crate) fn limit_failed(_shared: &Shared, _figures: &Adaptive) {}
+pub(crate) fn limit_failed(_shared: &Shared, _logged: &Account, _figures: &Adaptive) {}

@@ -199,15 +199,21 @@ fn log(shared: Option<&Shared>, rejection: &Rejection) {
     });
 }
 
-/// Logs that an adaptive limit has moved.
-pub(crate) fn limit_moved(shared: &Shared, before: usize, figures: &Adaptive) {
-    if !may_be_wanted(Level::DEBUG) {
-        return;
+/// Logs that an adaptive limit has moved, unless too many moves were logged in the last second.
+pub(crate) fn limit_moved(shared: &Shared, account: &Account, before: usize, figures: &Adaptive) {
+    if may_be_wanted(Level::DEBUG) {
+        log_move(shared, account, before, figures);
     }
-    let label = shortened(shared.label());
-    let shown = shared.key();
-    let key = shown.as_ref().map(|key| shortened(&key.text));
-    contain(|| {
+}
+
+#[cold]
+#[inline(never)]
+fn log_move(shared: &Shared, account: &Account, before: usize, figures: &Adaptive) {
+    limited(account, |left_out| {
+        let label = shortened(shared.label());
+        let shown = shared.key();
+        let key = shown.as_ref().map(|key| shortened(&key.text));
+        let Adaptive { state, mode, .. } = figures;
         tracing::event!(
             name: "bulkhead.limit",
             target: TARGET,
@@ -215,26 +221,35 @@ pub(crate) fn limit_moved(shared: &Shared, before: usize, figures: &Adaptive) {
             bulkhead = &*label,
             key = key.as_deref(),
             before,
-            limit = figures.state.limit,
-            step = figures.state.step.as_str(),
-            mode = figures.mode.as_str(),
-            slope = figures.state.slope,
-            inflation = figures.state.inflation,
+            limit = state.limit,
+            step = state.step.as_str(),
+            mode = mode.as_str(),
+            slope = state.slope,
+            inflation = state.inflation,
+            left_out = left_out(),
             "the adaptive limit moved",
         );
     });
 }
 
-/// Logs that an adaptive limit has failed.
-pub(crate) fn limit_failed(shared: &Shared, figures: &Adaptive) {
-    let label = shortened(shared.label());
-    contain(|| {
+/// Logs that an adaptive limit has failed, unless too many failures were logged in the last second.
+#[cold]
+pub(crate) fn limit_failed(shared: &Shared, account: &Account, figures: &Adaptive) {
+    if !may_be_wanted(Level::ERROR) {
+        return;
+    }
+    limited(account, |left_out| {
+        let label = shortened(shared.label());
+        let shown = shared.key();
+        let key = shown.as_ref().map(|key| shortened(&key.text));
         tracing::event!(
             name: "bulkhead.limit_failed",
             target: TARGET,
             Level::ERROR,
             bulkhead = &*label,
+            key = key.as_deref(),
             limit = figures.state.limit,
+            left_out = left_out(),
             "the adaptive limit panicked or left its bounds, and stays where it is",
         );
     });

@@ -1,6 +1,7 @@
 //! Spans of waits and events of rejections, as subscribers of `tracing` see them.
 
 mod filters;
+mod limits;
 mod log;
 mod recorder;
 

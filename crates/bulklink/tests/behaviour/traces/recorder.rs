@@ -126,7 +126,13 @@ impl Subscriber for Recorder {
         if event.metadata().target() != "bulklink" {
             return;
         }
-        assert_eq!((event.metadata().name(), *event.metadata().level()), ("bulkhead.rejected", Level::WARN));
+        let level = match event.metadata().name() {
+            "bulkhead.rejected" => Level::WARN,
+            "bulkhead.limit" => Level::DEBUG,
+            "bulkhead.limit_failed" => Level::ERROR,
+            other => panic!("there is no event {other}"),
+        };
+        assert_eq!(*event.metadata().level(), level);
         let mut fields = Fields::new();
         event.record(&mut Into(&mut fields));
         self.called();
