@@ -156,6 +156,28 @@ table! {
         "Units in use, summed over time; absent unless holds are measured.";
     OfferedUnitSeconds: Counter of Both, "offered_unit_seconds_total" "offered_unit" "s",
         "Capacity in units, summed over time; absent unless holds are measured.";
+    Limit: Gauge of Both, "limit" "limit" "{unit}",
+        "Units that the adaptive limit allows, or would while it only monitors; absent without one.";
+    LimitBound: Gauge of Bulkhead, "limit_bound" "limit_bound" "{unit}" ["bound"],
+        "The least and the greatest value of the adaptive limit.";
+    LimitInflation: Gauge of Bulkhead, "limit_inflation_ratio" "limit_inflation" "1",
+        "How many times as long calls take as they would alone, as the adaptive limit sees it; 0 until it knows.";
+    LimitSlope: Gauge of Bulkhead, "limit_slope_ratio" "limit_slope" "1",
+        "Gain in useful work per gain in slots, as the adaptive limit sees it: 1 if slots work alone, 0 if more change nothing.";
+    LimitUseful: Gauge of Bulkhead, "limit_useful" "limit_useful" "{unit}",
+        "Units that would be in use if each call took as long as it takes alone, as the adaptive limit sees it, rounded.";
+    LimitMode: Gauge of Bulkhead, "limit_mode" "limit_mode" "" ["mode"],
+        "1 for the mode that the adaptive limit is in, else 0.";
+    LimitStep: Gauge of Bulkhead, "limit_step" "limit_step" "" ["step"],
+        "1 for the reason of the latest step of the adaptive limit; absent for the other reasons.";
+    LimitFailed: Gauge of Both, "limit_failed" "limit_failed" "{limit}",
+        "Adaptive limits that have failed, and stay where they are; of a bulkhead, 0 or 1.";
+    LimitWindows: Counter of Bulkhead, "limit_windows_total" "limit_windows" "{window}",
+        "Windows of calls by which the adaptive limit has judged.";
+    LimitMoves: Counter of Bulkhead, "limit_moves_total" "limit_moves" "{move}" ["direction"],
+        "How often the adaptive limit has moved, by direction: up or down.";
+    LimitCorrections: Counter of Bulkhead, "limit_corrections_total" "limit_corrections" "{correction}" ["cause"],
+        "How often the adaptive limit has forgotten what it had learnt, taken a reduction back, or left a standstill out, by cause.";
     BreakerState: Gauge of Breaker, "breaker_state" "breaker.state" "" ["state"],
         "1 for the state that the circuit is in, else 0; it is half-open from the end of the cool-down on.";
     BreakerForced: Gauge of Breaker, "breaker_forced_open" "breaker.forced_open" "",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bulklink::config::FileStatus;
+use bulklink::limit::{Adaptive, Mode};
 use bulklink::partitions::KeyLoad;
 use bulklink::{Figures, Handle, Histogram, Totals, partitions};
 
@@ -124,14 +125,33 @@ impl<V: Visit> Pen<'_, V> {
         }
     }
 
-    /// Last of all, because it is absent where holds are not measured, and the other metrics keep
-    /// their places. Where they are, capacity is offered from the first reading on.
-    fn holds(&mut self, holds: &Histogram, sum: Duration, [busy, offered]: [Duration; 2]) {
-        if offered > Duration::ZERO {
+    /// After most others, because it is absent where holds are not measured, and the other metrics
+    /// keep their places. Where they are, capacity is offered from the first reading on.
+    fn holds(&mut self, holds: &Histogram, sum: Duration, [busy, offered]: [Duration; 2], is_adaptive: bool) {
+        if offered > Duration::ZERO || is_adaptive {
             self.histogram(Id::Hold, holds, sum);
             self.put(Id::BusyUnitSeconds, busy);
             self.put(Id::OfferedUnitSeconds, offered);
         }
+    }
+
+    /// Last of all, as it is absent in most bulkheads. Where it is not, holds are measured, so that
+    /// its counters keep their places too.
+    fn adaptive(&mut self, adaptive: &Adaptive) {
+        let Adaptive { state, bounds: (least, most), mode, .. } = *adaptive;
+        self.put(Id::Limit, state.limit);
+        self.labelled(Id::LimitBound, &[("least", least as u64), ("greatest", most as u64)]);
+        self.put(Id::LimitInflation, state.inflation);
+        self.put(Id::LimitSlope, state.slope);
+        self.put(Id::LimitUseful, nearest(state.useful));
+        let modes = [Mode::Active, Mode::Frozen, Mode::Monitor];
+        self.labelled(Id::LimitMode, &modes.map(|one| (one.as_str(), u64::from(one == mode))));
+        self.labelled(Id::LimitStep, &[(state.step.as_str(), 1)]);
+        self.put(Id::LimitFailed, adaptive.has_failed);
+        self.put(Id::LimitWindows, state.windows);
+        self.labelled(Id::LimitMoves, &[("up", adaptive.raised), ("down", adaptive.lowered)]);
+        let causes = [("changed", state.changes), ("unpaid_fall", state.unpaid_falls), ("stall", state.stalls)];
+        self.labelled(Id::LimitCorrections, &causes);
     }
 
     /// Each rejection is in one of these counts.
@@ -185,7 +205,10 @@ pub(crate) fn bulkhead(handle: &Handle, label: &str, figures: &mut Figures, visi
     pen.put(Id::TakenBack, one.taken_back);
     pen.put(Id::EndedLate, one.ended_late);
     pen.histogram(Id::Wait, &figures.waits, one.totals.cumulative_wait());
-    pen.holds(&figures.holds, one.cumulative_hold(), [one.busy(), one.offered()]);
+    pen.holds(&figures.holds, one.cumulative_hold(), [one.busy(), one.offered()], one.adaptive.is_some());
+    if let Some(adaptive) = &one.adaptive {
+        pen.adaptive(adaptive);
+    }
 }
 
 /// Visits the figures of partitions: their own, and the sums of them all.
@@ -230,7 +253,11 @@ pub(crate) fn partitions(
     pen.put(Id::PartitionsEvicted, set.totals.evicted);
     pen.put(Id::PartitionsDiscarded, set.totals.discarded);
     pen.histogram(Id::Wait, &figures.waits, sums.totals.cumulative_wait());
-    pen.holds(&figures.holds, sums.cumulative_hold, [sums.busy, sums.offered]);
+    pen.holds(&figures.holds, sums.cumulative_hold, [sums.busy, sums.offered], sums.adaptive_limit.is_some());
+    if let Some(limit) = sums.adaptive_limit {
+        pen.put(Id::Limit, limit);
+        pen.put(Id::LimitFailed, sums.failed_limits);
+    }
 }
 
 /// Visits the fate of a file of settings.
@@ -291,6 +318,11 @@ pub(crate) fn share(share: &crate::shares::Share, label: &str, visit: &mut impl 
     pen.put(Id::ShareQuarantine, status.quarantine.unwrap_or_default());
     pen.put(Id::ShareRefused, status.refusal.is_some() || status.declined.is_some());
     pen.put(Id::ShareLost, status.lost);
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "beyond all limits, the last one")]
+fn nearest(units: f64) -> u64 {
+    units.round() as u64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "small numbers")]

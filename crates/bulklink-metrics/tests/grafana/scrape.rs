@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use bulklink::config::{Apply, FileStatus};
+use bulklink::limit::Knee;
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
 use bulklink::{Bulkhead, Partitions, Registry};
 use bulklink_breaker::{Breaker, BreakerRegistry, Guards};
@@ -52,6 +53,8 @@ fn registry() -> (Registry, Executor, impl Sized) {
     let bulkhead = Bulkhead::builder_on(executor.runtime(), hard).parallelism(1).waiting_room(1);
     let bulkhead = bulkhead.waiting_room_units(3).wait_limit(5 * second).measure_holds(true);
     let bulkhead = registry.create(bulkhead).unwrap();
+    let search = Bulkhead::builder_on(executor.runtime(), "search").parallelism(8);
+    registry.create(search.adaptive(Knee::between(2, 8))).unwrap();
     let tenants = Partitions::<String, _>::builder_on(executor.runtime(), "tenants").parallelism(1).waiting_room(1);
     let tenants = tenants.wait_limit(5 * second).measure_holds(true).max_partitions(1);
     let tenants = tenants.show_keys(move |key| format!("{hard}\r\n{key}"));

@@ -1,5 +1,6 @@
 //! The three outputs, of bulkheads, partitions, breakers and shares on virtual time.
 
+mod adaptive;
 mod breakers;
 mod facade;
 mod guide;

@@ -39,13 +39,16 @@ impl Series {
     }
 }
 
-/// Text and facade have the key after the kind.
+/// Text and facade have the label of a metric after the kind.
 fn in_order(series: &str) -> String {
-    let kind = ",kind=\"partitions\"";
-    match series.split_once(&format!("{kind},key=")) {
-        Some((begin, key)) => format!("{begin},key={}{kind}}}", key.trim_end_matches('}')),
-        None => series.to_owned(),
-    }
+    let parts = series.split_once('{').and_then(|(name, labels)| {
+        let (bulkhead, rest) = labels.strip_suffix('}')?.split_once(",kind=\"")?;
+        let (kind, label) = rest.split_once("\",")?;
+        Some((name, [bulkhead.to_owned(), format!("kind=\"{kind}\""), label.to_owned()]))
+    });
+    let Some((name, mut labels)) = parts else { return series.to_owned() };
+    labels.sort();
+    format!("{name}{{{}}}", labels.join(","))
 }
 
 /// One of the outputs.

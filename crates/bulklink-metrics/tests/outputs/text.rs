@@ -1,6 +1,8 @@
 //! The text of Prometheus and OpenMetrics, read by a parser and by Prometheus' own tool.
 
+use bulklink::Bulkhead;
 use bulklink::config::{Apply, FileStatus};
+use bulklink::limit::Knee;
 use bulklink::testing::FakeRuntime;
 use bulklink_breaker::{Breaker, BreakerRegistry, Guards};
 use bulklink_fleet::circuits::Circuits;
@@ -35,6 +37,8 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
     Apply::<FakeRuntime>::report(&scene.registry, &file);
     let exporter = Exporter::new(&scene.registry);
     load_a_key(&mut scene, &exporter);
+    let search = Bulkhead::builder_on(scene.executor.runtime(), "search").parallelism(8);
+    scene.registry.create(search.adaptive(Knee::between(2, 8))).unwrap();
     let store = MemoryStore::new(scene.executor.clock());
     let fleet = Fleet::builder(store.clone(), scene.executor.runtime()).namespace("test").build().unwrap();
     let share = fleet.share(&scene.payments).limit(1).connect();
