@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use bulklink::Restriction;
+use bulklink::limit::Adaptive;
 use bulklink::partitions::{KeyLoad, WorstKeys};
 use serde_json::{Value, json};
 
@@ -91,7 +92,7 @@ fn row(row: &Row) -> Value {
         "findings": findings(&row.findings),
     });
     match &row.kind {
-        Kind::Bulkhead { oldest_wait, oldest_uncollected, longest_wait } => {
+        Kind::Bulkhead { oldest_wait, oldest_uncollected, longest_wait, adaptive } => {
             value["kind"] = "bulkhead".into();
             value["utilization"] = json!(row.utilization);
             let allows = |restriction: Restriction| json!({ "by": restriction.by, "units": restriction.units });
@@ -99,8 +100,9 @@ fn row(row: &Row) -> Value {
             value["oldest_wait_seconds"] = json!(oldest_wait.map(seconds));
             value["oldest_uncollected_seconds"] = json!(oldest_uncollected.map(seconds));
             value["longest_wait_seconds"] = json!(seconds(*longest_wait));
+            value["adaptive"] = json!(adaptive.as_deref().map(adaptive_limit));
         }
-        Kind::Partitions { status, keys } => {
+        Kind::Partitions { status, adaptive, keys } => {
             value["kind"] = "partitions".into();
             value["partitions"] = json!({
                 "kept": status.partitions,
@@ -111,10 +113,35 @@ fn row(row: &Row) -> Value {
                 "limit_rejected": status.totals.limit_rejected,
                 "closed_rejected": status.totals.closed_rejected,
             });
+            let together = |(limit, failed)| json!({ "limit": limit, "failed": failed });
+            value["adaptive"] = json!(adaptive.map(together));
             value["keys"] = json!(keys.as_ref().map(worst_keys));
         }
     }
     value
+}
+
+fn adaptive_limit(adaptive: &Adaptive) -> Value {
+    let Adaptive { state, bounds: (least, most), .. } = adaptive;
+    json!({
+        "limit": state.limit,
+        "least": least,
+        "most": most,
+        "mode": adaptive.mode.as_str(),
+        "has_failed": adaptive.has_failed,
+        "step": state.step.as_str(),
+        "slope": state.slope,
+        "inflation": state.inflation,
+        "useful": state.useful,
+        "baseline_seconds": seconds(state.baseline),
+        "edge": state.edge,
+        "windows": state.windows,
+        "changes": state.changes,
+        "unpaid_falls": state.unpaid_falls,
+        "stalls": state.stalls,
+        "raised": adaptive.raised,
+        "lowered": adaptive.lowered,
+    })
 }
 
 pub(super) fn findings(findings: &[Finding]) -> Value {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bulklink::limit::Adaptive;
 use bulklink::partitions::WorstKeys;
 use bulklink::{Handle, Limits, Restriction, Severity, Snapshot, Totals, partitions};
 use tokio::time::Instant;
@@ -68,12 +69,11 @@ pub(super) enum Kind {
         oldest_wait: Option<Duration>,
         oldest_uncollected: Option<Duration>,
         longest_wait: Duration,
+        adaptive: Option<Box<Adaptive>>,
     },
-    /// With the worst keys, where these are shown.
-    Partitions {
-        status: Box<partitions::Status>,
-        keys: Option<WorstKeys>,
-    },
+    /// With the adaptive limits together, how many of them have failed, and the worst keys, where
+    /// these are shown.
+    Partitions { status: Box<partitions::Status>, adaptive: Option<(usize, usize)>, keys: Option<WorstKeys> },
 }
 
 pub(super) struct Finding {
@@ -125,6 +125,7 @@ impl Row {
                 oldest_wait: status.oldest_wait,
                 oldest_uncollected: status.oldest_uncollected(),
                 longest_wait: status.longest_wait(),
+                adaptive: status.adaptive.map(Box::new),
             },
             label: status.label,
         }
@@ -169,7 +170,11 @@ impl Row {
             taken_back: sums.taken_back,
             totals: sums.totals,
             findings,
-            kind: Kind::Partitions { status: Box::new(status), keys: partitions.worst_keys(MOST_KEYS) },
+            kind: Kind::Partitions {
+                status: Box::new(status),
+                adaptive: sums.adaptive_limit.map(|limit| (limit, sums.failed_limits)),
+                keys: partitions.worst_keys(MOST_KEYS),
+            },
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bulklink::Restriction;
 use bulklink::config::FileStatus;
+use bulklink::limit::{Adaptive, State};
 use bulklink::partitions::{KeyLoad, WorstKeys};
 use bulklink::plumbing::Rounded;
 
@@ -105,6 +106,7 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
     if row.written_off > 0 {
         write!(text, ", {} written off", row.written_off)?;
     }
+    write_adaptive(&row.kind, text)?;
     write!(text, "\n  waiting     {}{}", row.waiting, of(limits.waiting_room))?;
     if let Some(units) = limits.waiting_room_units {
         write!(text, ", for {}{} units", row.waiting_units, of(units))?;
@@ -157,6 +159,31 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
     }
     write_findings(&row.findings, text)?;
     text.write_char('\n')
+}
+
+/// The limit, its mode and the reason of its latest step, if there is an adaptive limit.
+fn write_adaptive(kind: &Kind, text: &mut String) -> fmt::Result {
+    match kind {
+        Kind::Bulkhead { adaptive: Some(adaptive), .. } => {
+            let Adaptive { state, bounds: (least, most), raised, lowered, .. } = **adaptive;
+            write!(text, "\n  adaptive    {} within {least} to {most}, ", state.limit)?;
+            if adaptive.has_failed {
+                text.write_str("failed")?;
+            } else {
+                write!(text, "{}: {}", adaptive.mode.as_str(), state.step.explanation())?;
+            }
+            // A limit of the program need not know them.
+            if state.inflation > 0.0 {
+                let State { inflation, slope, useful, .. } = state;
+                write!(text, "; inflation {inflation:.2}, slope {slope:.2}, {useful:.1} useful")?;
+            }
+            write!(text, "; moved up {raised}, down {lowered} times")
+        }
+        Kind::Partitions { adaptive: Some((limit, failed)), .. } => {
+            write!(text, "\n  adaptive    {limit} together, {failed} failed")
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn write_findings(findings: &[Finding], text: &mut String) -> fmt::Result {

@@ -1,5 +1,6 @@
 //! The page of bulkheads, asked for through its router.
 
+mod adaptive;
 #[cfg(feature = "breaker")]
 mod breakers;
 #[cfg(feature = "fleet")]
@@ -161,6 +162,7 @@ async fn the_json_has_all_figures_with_durations_in_seconds() {
         "limits": { "capacity": 1, "waiting_room": 2, "waiting_room_units": 5, "wait_limit_seconds": 2.0 },
         "in_flight": 1, "in_use": 1, "written_off": 0, "waiting": 2, "waiting_units": 2, "uncollected": 0,
         "restriction": null, "oldest_wait_seconds": 1.52, "oldest_uncollected_seconds": null, "longest_wait_seconds": 0.03,
+        "adaptive": null,
         "totals": {
             "admitted": 2, "admitted_from_queue": 1, "finished": 1, "cancelled": 0, "abandoned": 0,
             "taken_back": 0, "rejected": 1, "saturated": 1, "expired": 0, "closed": 0,
@@ -183,6 +185,7 @@ async fn the_json_has_all_figures_with_durations_in_seconds() {
             "kept": 1, "in_use": 1, "max": 1, "created": 1, "evicted": 0,
             "limit_rejected": 1, "closed_rejected": 0,
         },
+        "adaptive": null,
         "keys": null,
         "totals": {
             "admitted": 1, "admitted_from_queue": 0, "finished": 0, "cancelled": 0, "abandoned": 0,
