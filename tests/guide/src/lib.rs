@@ -7,6 +7,8 @@
 struct Readme;
 
 mod guide {
+    #[doc = include_str!("../../../docs/guide/adaptive-limits.md")]
+    struct AdaptiveLimits;
     #[doc = include_str!("../../../docs/guide/axum.md")]
     struct Axum;
     #[doc = include_str!("../../../docs/guide/choosing-numbers.md")]
