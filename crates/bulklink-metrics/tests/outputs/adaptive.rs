@@ -1,11 +1,13 @@
 //! The figures of adaptive limits, in each output.
 
-use bulklink::limit::{Fixed, Limit, Mode, Sample, State, Step};
+use bulklink::limit::{Limit, Mode, Sample, State, Step};
 use bulklink::testing::{Executor, FakeClock};
 use bulklink::{Bulkhead, Partitions, Registry};
 use bulklink_metrics::{Exporter, Format};
+use futures_util::FutureExt;
 
-use crate::series::outputs;
+use crate::scene::SECOND;
+use crate::series::{OpenTelemetry, Output, outputs};
 
 /// Goes up by one with each call, and is beyond its bounds after 5.
 #[derive(Clone)]
@@ -117,15 +119,29 @@ fn partitions_have_the_sum_of_their_limits_and_how_many_have_failed() {
 
 #[test]
 fn counters_of_the_next_bulkhead_of_a_label_go_on_whether_it_has_an_adaptive_limit_or_not() {
-    let (executor, registry) = (Executor::new(FakeClock::new()), Registry::new());
-    let facade = crate::series::Facade::new(Exporter::new(&registry));
-    for (round, is_adaptive) in [false, true, false, true].into_iter().enumerate() {
+    let (mut executor, registry) = (Executor::new(FakeClock::new()), Registry::new());
+    let collected = OpenTelemetry::new(&Exporter::new(&registry));
+    let read = || {
+        let series = collected.read();
+        let count = |metric: &str| {
+            let count = series.count(&format!("bulklink_{metric}_total{{bulkhead=\"search\",kind=\"bulkhead\"}}"));
+            count.and_then(|count| u64::try_from(count).ok())
+        };
+        (count("finished"), count("limit_windows"))
+    };
+    let (mut finished, mut windows) = (0, 0);
+    for is_adaptive in [false, true, true, false, true] {
         let search = Bulkhead::builder_on(executor.runtime(), "search").parallelism(8);
-        let search = if is_adaptive { search.adaptive(Fixed::new(8)) } else { search };
+        let search = if is_adaptive { search.adaptive(Rising(3)) } else { search };
         let search = registry.create(search).unwrap();
-        drop(search.try_slot().unwrap());
-        let finished = "bulklink_finished_total{bulkhead=\"search\",kind=\"bulkhead\"}";
-        assert_eq!(crate::series::Output::read(&facade).count(finished), i64::try_from(round + 1).ok());
-        futures_util::FutureExt::now_or_never(registry.remove("search")).expect("it has drained").unwrap();
+        // At the first reading, no time has passed. So no capacity is offered yet.
+        assert_eq!(read(), (Some(finished), is_adaptive.then_some(windows)));
+        for _ in 0..2 {
+            drop(search.try_slot().unwrap());
+            executor.advance(SECOND);
+        }
+        (finished, windows) = (finished + 2, windows + if is_adaptive { 5 } else { 0 });
+        assert_eq!(read(), (Some(finished), is_adaptive.then_some(windows)));
+        registry.remove("search").now_or_never().expect("it has drained").unwrap();
     }
 }
