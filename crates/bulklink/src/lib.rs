@@ -151,8 +151,8 @@
 //!   ten in any second are logged for a bulkhead, or for all partitions of a set together. The next
 //!   one has the number of those that were left out.
 //! - The event `bulkhead.limit` (`DEBUG`) is a move of an [adaptive limit](limit), with the reason
-//!   of its step; `bulkhead.limit_failed` (`ERROR`) is the last of a limit that has failed. Of both,
-//!   at most ten in any second are logged, as of rejections.
+//!   of its step; `bulkhead.limit_failed` (`ERROR`) is the last one of a limit that has failed. Of
+//!   both, at most ten in any second are logged, as of rejections.
 //!
 //! The fast path is as it is without the feature. Without a subscriber that wants them, a wait and
 //! a rejection cost a comparison more each.

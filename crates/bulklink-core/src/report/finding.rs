@@ -78,8 +78,8 @@ codes! {
     /// capacity.
     AdmissionRestricted = "admission_restricted",
         "ask the controller why it allows no more: a larger capacity would change nothing";
-    /// The adaptive limit panicked or left its bounds, and does not move any more. A gate has no such
-    /// limit: the report of a bulkhead finds it.
+    /// The adaptive limit panicked or left its bounds, and does not move any more. A gate has no
+    /// such limit: the report of a bulkhead finds it.
     AdaptiveLimitFailed = "adaptive_limit_failed",
         "correct the implementation of the limit: until the next start, the last limit stays";
     /// The adaptive limit would raise itself beyond its greatest bound, and calls are rejected. A
