@@ -2,7 +2,7 @@
 //! them on whole dependencies.
 
 use core::time::Duration;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 use bulklink_core::Instant;
 use bulklink_core::limit::{Fixed, Knee, Limit, Outcome, Sample, Slo, Step};
@@ -235,6 +235,14 @@ fn a_long_run_ends_in_these_bits() {
 }
 
 const BITS: (u64, u64, u64) = (6_107_728_885_839_779_207, 4_592_847_384_572_927_033, 4_608_616_158_554_457_849);
+
+#[test]
+fn each_step_has_a_name_and_an_explanation_of_its_own() {
+    let names: BTreeSet<_> = Step::ALL.iter().map(|step| step.as_str()).collect();
+    let explanations: BTreeSet<_> = Step::ALL.iter().map(|step| step.explanation()).collect();
+    assert_eq!((names.len(), explanations.len()), (Step::ALL.len(), Step::ALL.len()));
+    assert!(explanations.iter().all(|text| !text.ends_with('.') && text.len() <= 60));
+}
 
 #[test]
 fn machines_are_small() {

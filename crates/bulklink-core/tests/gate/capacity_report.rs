@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use bulklink_core::{
-    Answer, CapacityReport, FindingCode, Gate, Instant, Limits, Request, Restriction, Severity, Snapshot, Totals,
+    Answer, CapacityReport, Finding, FindingCode, Gate, Instant, Limits, Request, Restriction, Severity, Snapshot,
+    Totals,
 };
 
 use FindingCode::{
-    ActiveWorkAboveCapacity, AdmissionPaused, AdmissionRestricted, ClosedWithActiveWork, ElevatedExpirationRate,
-    ElevatedRejectionRate, ExecutionFull, FrequentQueueing, LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit,
-    WaitingRoomFull, WaitingRoomNearCapacity,
+    ActiveWorkAboveCapacity, AdaptiveLimitAtBound, AdaptiveLimitFailed, AdmissionPaused, AdmissionRestricted,
+    ClosedWithActiveWork, ElevatedExpirationRate, ElevatedRejectionRate, ExecutionFull, FrequentQueueing,
+    LargeWaitingRoom, UnboundedQueueWait, WaitTimeNearLimit, WaitingRoomFull, WaitingRoomNearCapacity,
 };
 use Severity::{Critical, Notice, Ok as Fine, Warning};
 
@@ -60,6 +61,8 @@ fn assert_ratio(ratio: Option<f64>, expected: Option<f64>) {
 fn the_names_of_codes_and_severities_never_change() {
     let codes = [
         (ClosedWithActiveWork, "closed_with_active_work"),
+        (AdaptiveLimitFailed, "adaptive_limit_failed"),
+        (AdaptiveLimitAtBound, "adaptive_limit_at_bound"),
         (ActiveWorkAboveCapacity, "active_work_above_capacity"),
         (ExecutionFull, "execution_full"),
         (WaitingRoomNearCapacity, "waiting_room_near_capacity"),
@@ -469,4 +472,16 @@ fn a_restriction_is_named_while_it_is_the_reason() {
     assert_eq!(AdmissionRestricted.as_str(), "admission_restricted");
     let fine = restricted(1, 0, 10).capacity_report().to_string();
     assert!(fine.ends_with("1 of 4 in use, 0 of 10 waiting, 2 allowed by fleet"), "{fine}");
+}
+
+#[test]
+fn a_finding_is_added_at_the_place_of_its_code() {
+    let mut report = busy(2, 10, 2, 9).capacity_report();
+    let added = Finding::new(AdaptiveLimitFailed, Critical, "stays at 2".to_owned());
+    report.add(added.clone());
+    report.add(Finding::new(ClosedWithActiveWork, Notice, "first".to_owned()));
+    let codes: Vec<_> = report.findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, [ClosedWithActiveWork, AdaptiveLimitFailed, ExecutionFull, WaitingRoomNearCapacity]);
+    assert_eq!((report.severity(), report.finding(AdaptiveLimitFailed)), (Critical, Some(&added)));
+    assert_eq!(report.to_string(), "critical: stays at 2; 3 more findings");
 }
