@@ -29,8 +29,8 @@ pub struct Slo {
 }
 
 impl Slo {
-    /// Creates a limit between these bounds, in units, that keeps nine of ten calls within `target`.
-    /// It starts at 20, if that is between them.
+    /// Creates a limit between these bounds, in units, that keeps nine of ten calls within
+    /// `target`. It starts at 20, if that is between them.
     #[must_use]
     pub const fn between(least: usize, most: usize, target: Duration) -> Self {
         let bounds = Bounds::new(least, most);

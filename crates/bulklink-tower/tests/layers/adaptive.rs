@@ -126,7 +126,7 @@ async fn a_body_that_fails_is_ignored_and_one_that_ends_counts_as_its_head() {
         let frames = stream::iter([Ok(Frame::data(Bytes::from_static(b"a"))), end]);
         ready(Ok::<_, Infallible>(Response::new(StreamBody::new(frames))))
     });
-    let streaming = service_fn(move |request: Request<bool>| streaming.clone().oneshot(*request.body()));
+    let streaming = service_fn(move |request: Request<bool>| streaming.oneshot(*request.body()));
     let client = BulkheadLayer::new(&bulkhead).hold_body().layer(streaming);
     let response = client.clone().oneshot(Request::new(true)).await.unwrap();
     assert_eq!(noted.take(), [], "it is held");

@@ -144,7 +144,8 @@ impl Knee {
         self.open(now.saturating_add(duration(self.lag())));
     }
 
-    /// Notes that calls follow each other, and finds stalls. Returns whether time went on as before.
+    /// Notes how calls follow each other, and finds stalls. Returns whether time went on as
+    /// before.
     fn note_gap(&mut self, now: Instant, hold: f64) -> bool {
         let holds = &mut self.holds;
         let Some(last) = holds.last.replace(now) else { return true };

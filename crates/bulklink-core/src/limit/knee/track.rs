@@ -154,7 +154,8 @@ impl Knee {
         self.next(track, now);
     }
 
-    /// Estimates the slope and the inflation at the limit, and corrects how long a call takes alone.
+    /// Estimates the slope and the inflation at the limit, and corrects how long a call takes
+    /// alone.
     fn estimate(&mut self, track: &Track) {
         let Track { slope, noise, .. } = track;
         let away = (ln(self.center) - slope.mean_x).clamp(-0.3, 0.3);

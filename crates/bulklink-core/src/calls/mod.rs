@@ -1,6 +1,8 @@
 //! The calls that a gate itself keeps no account of: those with a deadline, those with a hold that
 //! is measured, and those that do not collect their slot.
 
+mod sample;
+
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -11,7 +13,7 @@ use crate::histogram::Tally;
 #[cfg(feature = "histogram")]
 use crate::histogram::{Histogram, SharedCounts};
 use crate::instant::nanos;
-use crate::limit::{Outcome, Sample};
+use crate::limit::Outcome;
 use crate::queue::Uncollected;
 use crate::reserve::{Call, ReserveState};
 use crate::slab::{Place, Slab, invalid_place};
@@ -350,35 +352,6 @@ impl Calls {
         let grant = self.finish(grant, now);
         self.give_back(&grant, now);
         grant
-    }
-
-    /// Sets how an operation ends, for its [sample](Calls::sample). It is a
-    /// [success](Outcome::Success) if this is not called. Does nothing for a grant without a record:
-    /// one of a gate whose holds are not [measured](Calls::measure_holds).
-    pub fn set_outcome(&mut self, grant: &Grant, outcome: Outcome) {
-        if let Some(place) = grant.place() {
-            self.entries[place].outcome = outcome;
-        }
-    }
-
-    /// Returns a call that is about to [end](Calls::end) at `now` as a sample for a
-    /// [limit](crate::limit). Returns `None` if the grant has no record, or if the call's end
-    /// [says nothing](Outcome::Ignore).
-    ///
-    /// Calls [press](Sample::pressed) if this one waited, if one waits now, or if one has begun to
-    /// wait or found no room since the latest sample.
-    pub fn sample<W>(&mut self, gate: &Gate<W>, grant: &Grant, now: Instant) -> Option<Sample> {
-        let place = grant.place()?;
-        let call = &self.entries[place];
-        if call.outcome == Outcome::Ignore {
-            return None;
-        }
-        let (occupancy, pressure) = (gate.occupancy(), gate.pressure());
-        let is_new = core::mem::replace(&mut self.pressure, pressure) != pressure;
-        let units = call.grant.as_ref().and_then(Grant::cost).unwrap_or(1);
-        let sample = Sample::new(now, Duration::from_nanos(call.hold_nanos(now))).units(units);
-        let sample = sample.in_flight(occupancy.in_use()).outcome(call.outcome);
-        Some(sample.pressed(is_new || call.waited_nanos > 0 || occupancy.waiting() > 0))
     }
 
     /// Takes the end of an operation into account. Its units may stay in use.
