@@ -89,8 +89,8 @@ pub(crate) struct Call {
     pub(crate) kept_nanos: u64,
     /// Whether the gate's reserve applied, and not the request's own.
     pub(crate) by_gate: bool,
-    /// How its operation ended, as its caller says.
-    pub(crate) outcome: Outcome,
+    /// How its operation ended, as its caller says; `None` until it says so, if it can be cancelled.
+    pub(crate) outcome: Option<Outcome>,
     /// The gate's grant, once there is one.
     pub(crate) grant: Option<Grant>,
 }
@@ -104,6 +104,13 @@ impl Clone for Call {
 impl Call {
     /// No deadline ends its wait.
     pub(crate) const NOT_KEPT: u64 = u64::MAX;
+
+    /// Returns whether the call has used up its time at `now`, or nearly so: its client, which began
+    /// to count earlier, has given it up.
+    pub(crate) fn is_given_up(&self, now: Instant) -> bool {
+        let budget = self.end.nanos_since(self.entered);
+        self.end != Instant::FAR_FUTURE && now.nanos_since(self.entered) >= share(budget, MOST_KEPT)
+    }
 
     /// Returns how long the call has had its slot at `now`.
     pub(crate) fn hold_nanos(&self, now: Instant) -> u64 {
@@ -240,7 +247,7 @@ mod tests {
         waited_nanos: 60_000,
         kept_nanos: 20_000,
         by_gate: true,
-        outcome: Outcome::Success,
+        outcome: None,
         grant: None,
     };
 

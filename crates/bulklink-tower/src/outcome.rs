@@ -84,12 +84,10 @@ pub trait Outcome<Q, A, E>: Clone {
     fn cancelled(&self, protocol: Self::Protocol, error: DeadlinePassed) -> Result<Self::Response, Self::Error>;
 }
 
-/// Takes the slot of a request. Unless it is answered, its end says nothing of the load.
+/// Takes the slot of a request. Unless that is answered, it counts as cancelled.
 #[inline]
 pub(crate) fn admitted<Q, A, E, O: Outcome<Q, A, E>>(outcome: &O, request: &mut Q, slot: OwnedSlot) -> O::Held {
-    if plumbing::is_judged(&slot) {
-        slot.set_outcome(limit::Outcome::Ignore);
-    }
+    plumbing::cancelled(&slot);
     outcome.admitted(request, slot)
 }
 

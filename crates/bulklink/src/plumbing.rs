@@ -27,6 +27,12 @@ pub fn is_judged(slot: &OwnedSlot) -> bool {
     slot.is_judged()
 }
 
+/// Has the end of the slot's operation be that of a call that was cancelled, until its outcome is
+/// set.
+pub fn cancelled(slot: &OwnedSlot) {
+    slot.cancel();
+}
+
 /// Returns whether the bulkhead of the call has an adaptive limit.
 #[must_use]
 pub fn has_adaptive_limit<R: Runtime>(future: &OwnedSlotFuture<R>) -> bool {

@@ -263,7 +263,7 @@ impl Calls {
         let keep = if has_deadline { self.reserve.keep(own, budget) } else { 0 };
         let by_gate = has_deadline && own.is_none();
         let wait_end = now.saturating_add_nanos(budget - keep);
-        let outcome = if request.is_ignored() { Outcome::Ignore } else { Outcome::Success };
+        let outcome = (!request.is_ignored()).then_some(Outcome::Success);
         let call =
             Call { entered: now, end, waited_nanos: 0, kept_nanos: Call::NOT_KEPT, by_gate, outcome, grant: None };
         let answer = gate.enter(&request.ending(wait_end), Some(now))?;
@@ -423,7 +423,7 @@ impl Calls {
         let (entered, waited_nanos) = (call.entered, call.waited_nanos);
         let recorded = part.as_recorded();
         let end = Instant::FAR_FUTURE;
-        let (kept_nanos, by_gate, outcome) = (Call::NOT_KEPT, false, Outcome::Success);
+        let (kept_nanos, by_gate, outcome) = (Call::NOT_KEPT, false, Some(Outcome::Success));
         let call = Call { entered, end, waited_nanos, kept_nanos, by_gate, outcome, grant: Some(part) };
         Ok((grant, recorded(self.entries.insert(call, 0))))
     }

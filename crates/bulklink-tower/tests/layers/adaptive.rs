@@ -106,6 +106,11 @@ async fn a_call_that_its_client_drops_is_ignored_and_one_at_its_deadline_is_an_o
     assert!((&mut dropped).now_or_never().is_none());
     drop(dropped);
     assert_eq!(noted.take(), []);
+    let mut dropped = Box::pin(server.clone().oneshot(Request::new(())));
+    assert!((&mut dropped).now_or_never().is_none());
+    tokio::time::advance(Duration::from_millis(99)).await;
+    drop(dropped);
+    assert_eq!(noted.take(), [Outcome::Overload], "its client came to its own deadline a little before");
     assert_eq!(bulkhead.status().in_flight, 0);
 
     let late = server.oneshot(Request::new(())).await.unwrap();

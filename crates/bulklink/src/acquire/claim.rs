@@ -188,15 +188,15 @@ impl<S: SharedRef> Claim<S> {
     #[inline(never)]
     fn complete_slowly(self) {
         if self.is_judged() {
-            self.set_outcome(Outcome::Success);
+            self.set_outcome(Some(Outcome::Success));
         }
     }
 
-    /// The end of the operation says nothing of the load.
+    /// The operation was cancelled, or may be: at its deadline, its end is an overload.
     #[cold]
-    pub(crate) fn ignore(&self) {
+    pub(crate) fn cancel(&self) {
         if self.is_judged() {
-            self.set_outcome(Outcome::Ignore);
+            self.set_outcome(None);
         }
     }
 
@@ -208,7 +208,7 @@ impl<S: SharedRef> Claim<S> {
 
     /// Sets how the operation ended, for the adaptive limit.
     #[cold]
-    pub(crate) fn set_outcome(&self, outcome: Outcome) {
+    pub(crate) fn set_outcome(&self, outcome: Option<Outcome>) {
         if !self.shared.has(hint::ADAPTIVE) {
             return;
         }

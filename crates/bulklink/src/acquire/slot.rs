@@ -158,7 +158,8 @@ impl<'a> Slot<'a> {
 impl Slot<'_> {
     /// Sets how the operation ended, for the [adaptive limit](crate::Builder::adaptive) of the
     /// bulkhead: as a success, if this is not called. A slot that is dropped while its thread
-    /// panics, or whose `execute` is cancelled, is [ignored](Outcome::Ignore).
+    /// panics, or whose `execute` is cancelled, is [ignored](Outcome::Ignore); but if it is cancelled
+    /// at its deadline, it is an [overload](Outcome::Overload).
     ///
     /// Takes the lock once. Does nothing in a bulkhead without an adaptive limit.
     ///
@@ -176,7 +177,7 @@ impl Slot<'_> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn set_outcome(&self, outcome: Outcome) {
-        self.0.set_outcome(outcome);
+        self.0.set_outcome(Some(outcome));
     }
 }
 
@@ -252,6 +253,10 @@ impl OwnedSlot {
 }
 
 impl OwnedSlot {
+    pub(crate) fn cancel(&self) {
+        self.0.cancel();
+    }
+
     #[inline]
     pub(crate) fn is_judged(&self) -> bool {
         self.0.is_judged()
@@ -259,7 +264,7 @@ impl OwnedSlot {
 
     /// Sets how the operation ended, as [`Slot::set_outcome`] does.
     pub fn set_outcome(&self, outcome: Outcome) {
-        self.0.set_outcome(outcome);
+        self.0.set_outcome(Some(outcome));
     }
 }
 

@@ -137,7 +137,7 @@ impl Shared {
     fn ignored(&self, grant: Grant) -> Grant {
         self.beside_the_word(|state| {
             if let Some(calls) = &mut state.calls {
-                calls.set_outcome(&grant, Outcome::Ignore);
+                calls.set_outcome(&grant, Some(Outcome::Ignore));
             }
         });
         grant

@@ -30,7 +30,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             discard_pinned(this.operation);
-            this.claim.iter().for_each(Claim::ignore);
+            this.claim.iter().for_each(Claim::cancel);
             // Contained, so that the handle completes even if the clock panics here.
             discard(this.claim.take());
             this.job.lose();
@@ -55,7 +55,7 @@ impl<F: Future> Future for Task<F, F::Output> {
         };
         discard_pinned(this.operation);
         if outcome.is_err() {
-            this.claim.iter().for_each(Claim::ignore);
+            this.claim.iter().for_each(Claim::cancel);
         }
         *this.claim = None;
         this.job.end(outcome);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bulklink::limit::{Fixed, Knee, Limit, Mode, Outcome, Sample, State, Step};
+use bulklink::runtime::Clock;
 use bulklink::testing::Executor;
 use bulklink::{Builder, FindingCode, Partitions, Reason, Request, Severity};
 
@@ -211,6 +212,21 @@ fn a_call_that_is_cancelled_abandoned_or_panics_is_no_sample() {
     assert!(completed.is_finished());
     assert_eq!(puppet.samples().len(), 1);
     assert_eq!(bulkhead.status().totals.admitted, 5);
+}
+
+#[test]
+fn a_call_that_is_cancelled_at_its_deadline_is_an_overload() {
+    for (time, outcome) in [(94, None), (95, Some(Outcome::Overload)), (200, Some(Outcome::Overload))] {
+        let mut executor = executor();
+        let (bulkhead, puppet) = bulkhead(&executor);
+        let request = Request::new().deadline(executor.clock().now() + ms(100));
+        let cancelled = executor.spawn(bulkhead.with(request).execute(pending::<()>()));
+        executor.run_until_idle();
+        executor.advance(ms(time));
+        cancelled.cancel();
+        executor.run_until_idle();
+        assert_eq!(puppet.samples().first().map(|sample| sample.outcome), outcome, "after {time} ms");
+    }
 }
 
 #[test]
