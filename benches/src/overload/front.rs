@@ -39,10 +39,10 @@ const SLOTS: usize = WORKERS + 2;
 /// The slots of a tenant where each has a partition: fewer than all, and more than an equal part.
 const TENANT_SLOTS: usize = 4;
 /// More than the upstream can serve in the time of a call.
-const WAITING_ROOM: usize = 64;
+pub(super) const WAITING_ROOM: usize = 64;
 /// Where there is a limit on the wait: half of the deadline, which leaves the other half to the
 /// work.
-const LONGEST_WAIT: Duration = Duration::from_millis(100);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// The protection in front of the upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn partitions() -> BulkheadLayer<Request, Tokio, Respond> {
     BulkheadLayer::keyed_by_header(&partitions, &tenant).deadline_from(&deadline()).respond()
 }
 
-fn deadline() -> TimeoutHeader {
+pub(super) fn deadline() -> TimeoutHeader {
     TimeoutHeader::millis(TIMEOUT).expect("a valid name")
 }
 
@@ -154,6 +154,6 @@ async fn in_permit(State(semaphore): State<Arc<Semaphore>>, request: Request, ne
     timeout(time, work).await.unwrap_or_else(|_| StatusCode::SERVICE_UNAVAILABLE.into_response())
 }
 
-fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+pub(super) fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     headers.get(name)?.to_str().ok()?.parse().ok()
 }

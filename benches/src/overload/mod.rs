@@ -5,11 +5,15 @@
 //! became of the earlier ones, and close the connection at the deadline. The server passes each
 //! request to the [upstream], unless the [protection](front::Protection) in front rejects it.
 //! Server and clients have a thread each.
+//!
+//! [`adaptive`] has the scenes for limits that find themselves.
 
+pub mod adaptive;
 pub mod front;
 pub mod load;
 pub mod plot;
 pub mod report;
+mod rules_placeholder;
 pub mod scene;
 pub mod tally;
 pub mod upstream;
@@ -19,6 +23,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
 use tokio::time::Instant;
@@ -94,7 +99,7 @@ pub fn run(effort: Effort, mut seen: impl FnMut(&Outcome)) -> io::Result<Vec<Out
 pub fn measure(protection: Protection, scene: Scene, effort: Effort) -> io::Result<Outcome> {
     let upstream = Arc::new(Upstream::new());
     let (server, clients) = (one_thread()?, one_thread()?);
-    let address = serve(&server, protection, &upstream)?;
+    let address = serve(&server, front::protected(protection, &upstream))?;
     let measured = if scene == Scene::Bursts { effort.bursts } else { effort.measured };
     let script = scene.script(effort.warm_up + measured);
     let begin = Instant::now() + Duration::from_millis(20);
@@ -111,14 +116,13 @@ fn one_thread() -> io::Result<Runtime> {
     runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()
 }
 
-fn serve(server: &Runtime, protection: Protection, upstream: &Arc<Upstream>) -> io::Result<SocketAddr> {
+fn serve(server: &Runtime, front: Router) -> io::Result<SocketAddr> {
     let listener = server.block_on(TcpListener::bind("127.0.0.1:0"))?;
     let address = listener.local_addr()?;
     let listener = axum::serve::ListenerExt::tap_io(listener, |connection| {
         // Without it, an answer may wait for an acknowledgement.
         let _ = connection.set_nodelay(true);
     });
-    let front = front::protected(protection, upstream);
     server.spawn(async move { axum::serve(listener, front).await });
     Ok(address)
 }

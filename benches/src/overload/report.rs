@@ -51,7 +51,6 @@ fn table(outcomes: &[Outcome]) -> String {
 
 fn cells(outcome: &Outcome, calls: String, figures: &Tally) -> [String; 9] {
     let time = |time: Option<Duration>| time.map_or("-".to_owned(), |time| format!("{:.0} ms", millis(time)));
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     [
         calls,
         outcome.protection.name().to_owned(),
@@ -101,6 +100,10 @@ fn row(what: String, peer: &'static str, figures: Result<Figures, String>, limit
     let limit = Some(limit);
     let (at_least, headline) = (None, None);
     Verdict { goal: "overload", what, peer, figures, limit, at_least, is_exact: false, is_judged: true, headline }
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
 }
 
 pub(super) fn millis(time: Duration) -> f64 {

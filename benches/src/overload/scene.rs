@@ -69,20 +69,14 @@ impl Scene {
     /// Returns the calls of the scene's first part, of this length: a Poisson process.
     #[must_use]
     pub fn script(self, length: Duration) -> Vec<Call> {
-        let mut random = fastrand::Rng::with_seed(7);
+        self.script_at(CAPACITY, length)
+    }
+
+    /// Returns the same for an upstream with another capacity, in calls a second.
+    #[must_use]
+    pub fn script_at(self, capacity: f64, length: Duration) -> Vec<Call> {
         let peak = self.load(0.0);
-        let (mut at, mut calls) = (0.0, Vec::new());
-        loop {
-            at += -(1.0 - random.f64()).ln() / (peak * CAPACITY);
-            if at >= length.as_secs_f64() {
-                return calls;
-            }
-            let load = self.load(at);
-            if load >= peak || random.f64() * peak < load {
-                let (tenant, work) = self.kind(&mut random);
-                calls.push(Call { at: Duration::from_secs_f64(at), tenant, work });
-            }
-        }
+        poisson(length, peak * capacity, |at| self.load(at) / peak, |random| self.kind(random))
     }
 
     /// Returns the offered load at a time. It is never higher than at the beginning.
@@ -106,6 +100,29 @@ impl Scene {
                 let is_greedy = random.f64() * (EXCESS + WITHIN) < EXCESS;
                 (if is_greedy { GREEDY } else { random.usize(..GREEDY) }, None)
             }
+        }
+    }
+}
+
+/// Returns calls at random times, of this kind, the same ones each time: so many a second at most,
+/// and this part of it at a time.
+pub(super) fn poisson(
+    length: Duration,
+    most: f64,
+    part: impl Fn(f64) -> f64,
+    kind: impl Fn(&mut fastrand::Rng) -> (usize, Option<Duration>),
+) -> Vec<Call> {
+    let mut random = fastrand::Rng::with_seed(7);
+    let (mut at, mut calls) = (0.0, Vec::new());
+    loop {
+        at += -(1.0 - random.f64()).ln() / most;
+        if at >= length.as_secs_f64() {
+            return calls;
+        }
+        let part = part(at);
+        if part >= 1.0 || random.f64() < part {
+            let (tenant, work) = kind(&mut random);
+            calls.push(Call { at: Duration::from_secs_f64(at), tenant, work });
         }
     }
 }

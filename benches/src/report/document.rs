@@ -11,6 +11,9 @@ pub const TABLE: &str = "the table";
 /// The tables of goodput under overload.
 pub const OVERLOAD: &str = "the overload";
 
+/// The table of goodput under overload with adaptive limits.
+pub const ADAPTIVE: &str = "the table of adaptive limits";
+
 /// Returns the document with `text` between the markers of `part`.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 
 #![allow(clippy::float_cmp, reason = "the tests use numbers that floats represent exactly")]
 
+mod adaptive;
 mod document;
 mod goals;
 mod hand_made;
@@ -13,6 +14,7 @@ mod overload;
 mod plot;
 mod readings;
 mod series;
+mod station;
 mod summary;
 mod table;
 mod tally;

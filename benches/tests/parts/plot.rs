@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::{env, fs, process};
 
-use bulklink_benches::overload::plot::draw;
+use bulklink_benches::overload::adaptive;
+use bulklink_benches::overload::adaptive::front::Guard;
+use bulklink_benches::overload::plot::{draw, draw_adaptive};
 use bulklink_benches::overload::scene::Scene;
 use bulklink_benches::overload::tally::Figures;
 use bulklink_benches::overload::{Outcome, upstream};
@@ -59,4 +61,23 @@ fn a_plot_names_its_axes_and_protections() {
     let words = ["rejected", "given up", "● p50 and ○ p99 of the answers", "100 %", "50 to 150 ms"];
     assert_named(&bursts, Scene::Bursts, &words);
     assert_named(&tenants, Scene::Tenants, &words);
+}
+
+#[test]
+fn the_course_of_each_limit_is_drawn_and_named() {
+    let scene = adaptive::scene::Scene::Capacity;
+    let guards = Guard::all(scene);
+    let outcomes = guards.map(|guard| crate::adaptive::outcome(guard, scene, 500.0));
+    let folder = env::temp_dir().join(format!("bulklink-course-{}", process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    draw_adaptive(&outcomes, &folder).unwrap();
+    let plot = fs::read_to_string(folder.join("adaptive.svg")).unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    // For the workers and the capacity, and for the limit and the answers.
+    let lines = |width| places(&plot, "<polyline").into_iter().filter(|line| line.contains(width)).count();
+    assert_eq!((lines("stroke-width=\"4\""), lines("stroke-width=\"2\"")), (8 * 2, 8 * 2));
+    let names = guards.map(|guard| guard.to_string().replace('\'', "&apos;"));
+    for text in names.iter().map(String::as_str).chain(["limit", "answers in time (1/s)", "seconds", "256"]) {
+        assert!(plot.lines().any(|line| line == text), "{text}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Draws the outcomes as SVG. Each protection has a place of its own, so that none hides another.
 
 mod bars;
+mod course;
 mod grid;
 
 use std::error::Error;
@@ -13,6 +14,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Outcome;
+use super::adaptive;
 use super::scene::Scene;
 use super::tally::Figures;
 
@@ -40,10 +42,7 @@ pub fn draw(outcomes: &[Outcome], folder: &Path) -> Result<()> {
         let found = outcomes.iter().filter(|outcome| outcome.scene == scene);
         found.filter_map(|outcome| Some((outcome.protection, figures(outcome)?))).collect::<Vec<_>>()
     };
-    let write = |name, height, draw: &dyn Fn(&Area<'_>) -> Drawn| -> Result<()> {
-        let text = svg(height, draw).map_err(|error| anyhow!("cannot draw {name}: {error}"))?;
-        Ok(std::fs::write(folder.join(name), text)?)
-    };
+    let write = |name, height, draw: &dyn Fn(&Area<'_>) -> Drawn| write_svg(folder, name, height, draw);
     write("overload.svg", grid::HEIGHT, &|area| grid::draw(area, outcomes))?;
     write("bursts.svg", bars::HEIGHT, &|area| {
         let all = of(Scene::Bursts, |outcome| Some(outcome.figures));
@@ -55,6 +54,20 @@ pub fn draw(outcomes: &[Outcome], folder: &Path) -> Result<()> {
         bars::draw(&upper, "Four tenants that stay within their share", &within)?;
         bars::draw(&lower, "The fifth tenant, at ten times its share", &of(Scene::Tenants, |outcome| outcome.greedy))
     })
+}
+
+/// Writes the plot of the scenes for adaptive limits into a folder: `adaptive.svg`.
+///
+/// # Errors
+///
+/// If a file cannot be written.
+pub fn draw_adaptive(outcomes: &[adaptive::Outcome], folder: &Path) -> Result<()> {
+    write_svg(folder, "adaptive.svg", course::HEIGHT, &|area| course::draw(area, outcomes))
+}
+
+fn write_svg(folder: &Path, name: &str, height: u32, draw: &dyn Fn(&Area<'_>) -> Drawn) -> Result<()> {
+    let text = svg(height, draw).map_err(|error| anyhow!("cannot draw {name}: {error}"))?;
+    Ok(std::fs::write(folder.join(name), text)?)
 }
 
 fn svg(height: u32, draw: &dyn Fn(&Area<'_>) -> Drawn) -> Result<String, Box<dyn Error>> {
