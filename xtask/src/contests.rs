@@ -18,6 +18,12 @@ pub(crate) struct Overload {
     /// Write the tables between the markers of this document, and the plots to docs
     #[arg(long, value_name = "FILE", conflicts_with = "sim")]
     write: Option<PathBuf>,
+    /// Only the scenes for adaptive limits
+    #[arg(long, conflicts_with_all = ["sim", "json"])]
+    adaptive: bool,
+    /// Only fixed limits in the scenes for adaptive ones, to find the best
+    #[arg(long, conflicts_with_all = ["sim", "json", "write", "adaptive"])]
+    sweep: bool,
     #[command(flatten)]
     simulated: Simulated,
 }
@@ -74,7 +80,7 @@ pub(crate) struct Contest {
 }
 
 /// The steps of `cargo xtask overload`: goodput under overload.
-pub(crate) fn overload(Overload { measure, write, simulated }: Overload) -> Vec<Step> {
+pub(crate) fn overload(Overload { measure, write, adaptive, sweep, simulated }: Overload) -> Vec<Step> {
     if simulated.sim {
         return simulated.steps(measure);
     }
@@ -82,7 +88,10 @@ pub(crate) fn overload(Overload { measure, write, simulated }: Overload) -> Vec<
     let work = move || {
         let mut overload = measure.program("bench-overload", &["rustc"], write.as_deref())?;
         let folder = if write.is_some() { workspace::root().join("docs") } else { workspace::target_path("") };
-        run(overload.arg("--plots").arg(folder))
+        if sweep {
+            return run(overload.arg("--sweep"));
+        }
+        run(overload.args(adaptive.then_some("--adaptive")).arg("--plots").arg(folder))
     };
     vec![Step::new("overload build", build), Step::new("overload", work)]
 }

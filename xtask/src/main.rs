@@ -215,5 +215,7 @@ mod tests {
             assert!(!parses(&option), "{option:?}");
         }
         assert!(!parses(&["--sim", "--full", "--quick"]) && !parses(&["--sim", "--write", "a.md"]));
+        assert!(parses(&["--adaptive", "--write", "a.md"]) && parses(&["--sweep", "--quick"]));
+        assert!(!parses(&["--sim", "--adaptive"]) && !parses(&["--sweep", "--write", "a.md"]));
     }
 }
