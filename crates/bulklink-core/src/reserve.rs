@@ -89,7 +89,7 @@ pub(crate) struct Call {
     pub(crate) kept_nanos: u64,
     /// Whether the gate's reserve applied, and not the request's own.
     pub(crate) by_gate: bool,
-    /// How its operation ended, as its caller says; `None` until it says so, if it can be cancelled.
+    /// How its operation ended, as its caller says; `None` until then, if it can be cancelled.
     pub(crate) outcome: Option<Outcome>,
     /// The gate's grant, once there is one.
     pub(crate) grant: Option<Grant>,
@@ -105,8 +105,8 @@ impl Call {
     /// No deadline ends its wait.
     pub(crate) const NOT_KEPT: u64 = u64::MAX;
 
-    /// Returns whether the call has used up its time at `now`, or nearly so: its client, which began
-    /// to count earlier, has given it up.
+    /// Returns whether the call has used up its time at `now`, or nearly so: its client, which
+    /// began to count earlier, has given it up.
     pub(crate) fn is_given_up(&self, now: Instant) -> bool {
         let budget = self.end.nanos_since(self.entered);
         self.end != Instant::FAR_FUTURE && now.nanos_since(self.entered) >= share(budget, MOST_KEPT)

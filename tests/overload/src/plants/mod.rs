@@ -31,8 +31,7 @@ pub const SETS: [Set; 5] = [
     Set { name: "W", trust: "Written after V, and seen as well by now.", plants: w::plants },
     Set {
         name: "X",
-        trust: "Written without tuning a rule, after situations of production. All rules met them once, unseen; \
-                nothing was changed since.",
+        trust: "Written after situations of production. All rules met them once, unseen; none was changed.",
         plants: x::plants,
     },
 ];
