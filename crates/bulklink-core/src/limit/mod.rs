@@ -282,6 +282,18 @@ const fn nearest(limit: f64) -> u32 {
 }
 
 /// Returns a duration in seconds.
+#[inline]
 fn seconds(duration: Duration) -> f64 {
     duration.as_secs_f64()
 }
+
+/// Returns the seconds from one time to a later one; zero if it is not later. As
+/// [`seconds`], without the division of integers that a duration takes.
+#[inline]
+#[expect(clippy::cast_precision_loss, reason = "exact to a second, which is 2³⁰")]
+fn seconds_since(now: Instant, earlier: Instant) -> f64 {
+    let nanos = now.nanos_since(earlier);
+    if nanos < SECOND { nanos as f64 / SECOND as f64 } else { seconds(Duration::from_nanos(nanos)) }
+}
+
+const SECOND: u64 = 1_000_000_000;

@@ -10,7 +10,7 @@ use core::time::Duration;
 use self::ramp::Ramp;
 use self::track::Track;
 use self::window::Window;
-use super::{Bounds, Limit, Outcome, Sample, State, Step, narrow, nearest, seconds};
+use super::{Bounds, Limit, Outcome, Sample, State, Step, narrow, nearest, seconds, seconds_since};
 use crate::Instant;
 
 /// A limit at the knee: the number of slots from which on more of them give hardly more completed
@@ -149,7 +149,7 @@ impl Knee {
     fn note_gap(&mut self, now: Instant, hold: f64) -> bool {
         let holds = &mut self.holds;
         let Some(last) = holds.last.replace(now) else { return true };
-        let gap = seconds(now.saturating_since(last));
+        let gap = seconds_since(now, last);
         if holds.gap > 0.0 && gap > 3.0 * holds.recent && gap > 30.0 * holds.gap {
             // Nothing ended for long. If this call ran through it, all that ran stood still; if
             // not, nothing ran.
@@ -187,7 +187,7 @@ impl Knee {
             }
         }
         let per = |seconds: f64| if self.holds.gap > 0.0 { seconds / self.holds.gap } else { f64::MAX };
-        let calls = per(LONGEST).clamp(20.0, 50.0).max(per(SHORTEST).min(1_000.0));
+        let calls = per(LONGEST).clamp(f64::from(FEWEST), 50.0).max(per(SHORTEST).min(1_000.0));
         nearest(calls).max((self.current / 2).min(100))
     }
 
@@ -249,7 +249,7 @@ impl Limit for Knee {
         if !self.note_gap(now, hold) {
             self.open(now);
         }
-        if now.saturating_since(self.holds.void_before) < sample.hold && self.counts.stalls > 0 {
+        if self.counts.stalls > 0 && now.saturating_since(self.holds.void_before) < sample.hold {
             // It began before the end of a stall.
             return;
         }
@@ -268,11 +268,15 @@ impl Limit for Knee {
         let is_pressed = sample.pressed || in_flight >= self.current;
         let success = (sample.outcome == Outcome::Success).then_some(hold);
         self.window.add(in_flight, f64::from(narrow(sample.units)), is_pressed, success);
-        let length = seconds(now.saturating_since(self.window.from));
+        // Most samples end here.
+        if self.window.calls < FEWEST || self.window.calls < self.least_calls() {
+            return;
+        }
+        let length = seconds_since(now, self.window.from);
         let is_calibration = matches!(&self.mode, Mode::Ramp(ramp) if ramp.calibrates());
         let least_length = if is_calibration { 0.0 } else { 0.5 * self.lag() };
         // A clock that stands still closes no window.
-        if self.window.calls >= self.least_calls() && length > 0.0 && length >= least_length {
+        if length > 0.0 && length >= least_length {
             self.close(now, length);
         }
     }
@@ -313,6 +317,8 @@ fn duration(seconds: f64) -> Duration {
 const CROSSING: Duration = Duration::from_secs(1);
 /// The baseline is the mean of so many calls. The first calls to end are the short ones.
 const WARM: u8 = 60;
+/// A window has so many calls at least.
+const FEWEST: u32 = 20;
 /// A window has so many seconds of calls, if these are between 20 and 50.
 const LONGEST: f64 = 3.0;
 /// A window has so many seconds of calls at least.
