@@ -315,14 +315,14 @@ impl Shared {
     /// cannot hand the slot to a waiter whose deadline had passed when the slot was freed.
     #[inline(never)]
     pub(crate) fn release(&self, grant: Grant) {
-        if grant.is_recorded() {
-            return self.release_recorded(grant);
-        }
         let word = self.fast.peek();
         // Without this look, only grants that a word gave are added to the word: that bounds what
         // can be added to a held word.
-        if word.has_released(&grant) && self.fast.release(&grant) {
+        if !grant.is_recorded() && word.has_released(&grant) && self.fast.release(&grant) {
             return;
+        }
+        if grant.is_recorded() {
+            return self.release_recorded(grant);
         }
         let now = word.needs_now(None).then(|| self.now_if_sound());
         if let Err(grant) = self.input(|state| state.finish(grant, now)) {
