@@ -173,20 +173,18 @@ impl<S: SharedRef> Claim<S> {
         }
     }
 
-    /// Gives the grant back, of an operation that has completed.
+    /// The operation has completed.
     #[inline]
-    pub(crate) fn complete(mut self) {
-        if self.shared.leased().is_none() && self.release_by_word() {
-            // Nothing is left to the drop.
-            self.grant = None;
-        } else {
+    pub(crate) fn complete(&self) {
+        // The same test as that of the drop: an adaptive limit never judges a grant by the word.
+        if !self.grant.as_ref().is_some_and(Grant::is_by_word) {
             self.complete_slowly();
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn complete_slowly(self) {
+    fn complete_slowly(&self) {
         if self.is_judged() {
             self.set_outcome(Some(Outcome::Success));
         }

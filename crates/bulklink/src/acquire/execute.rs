@@ -4,7 +4,6 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
-use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
@@ -92,9 +91,10 @@ where
         let output = ready!(operation.poll(context));
         // In this order, as in a drop: the operation ends before its slot is free.
         this.operation.set(None);
-        if let Stage::Running(slot) = mem::replace(this.stage, Stage::Done) {
+        if let Stage::Running(slot) = this.stage {
             slot.complete();
         }
+        *this.stage = Stage::Done;
         Poll::Ready(M::answer(Ok(output)))
     }
 }

@@ -12,20 +12,20 @@ use crate::gate::shared::Shared;
 /// A slot of an operation that may be cancelled: so its request is one that is
 /// [ignored](bulklink_core::Request::ignored) until then.
 pub(crate) trait Held {
-    /// Gives the slot back after the operation has completed.
-    fn complete(self);
+    /// The operation has completed.
+    fn complete(&self);
 }
 
 impl Held for Slot<'_> {
     #[inline]
-    fn complete(self) {
+    fn complete(&self) {
         self.0.complete();
     }
 }
 
 impl Held for OwnedSlot {
     #[inline]
-    fn complete(self) {
+    fn complete(&self) {
         self.0.complete();
     }
 }
