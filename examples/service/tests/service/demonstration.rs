@@ -10,8 +10,8 @@ use crate::harness::Service;
 const DASHBOARD: &str = include_str!("../../../../crates/bulklink-metrics/grafana/dashboard.json");
 const ALERTS: &str = include_str!("../../../../crates/bulklink-metrics/grafana/alerts.yaml");
 
-/// The service has no circuit breaker, no fleet and no adaptive limit, which its file could not set;
-/// the tests of `bulklink-metrics` show these in a scrape.
+/// The service has no circuit breaker, no fleet, and no adaptive limit, which its file could not
+/// set; the tests of `bulklink-metrics` show these in a scrape.
 const OF_OTHERS: [&str; 3] = ["bulklink_breaker_", "bulklink_limit", "bulklink_share_"];
 
 /// Those of keys are there only while a key has any load.
