@@ -148,14 +148,14 @@ impl Config {
     /// Checks the bounds against the limits of a bulkhead.
     pub(crate) fn check(&self, limits: &Limits, capacity_field: &str) -> Result<(), InvalidArgument> {
         let ((least, most), capacity) = (self.make().bounds(), limits.capacity);
-        let value = format_args!("{least} to {most}");
+        // Not by `format_args!` in a variable, which older versions of Rust refuse.
+        let error =
+            |what: fmt::Arguments<'_>| Err(InvalidArgument::new("adaptive", format_args!("{least} to {most}"), what));
         if least == 0 || least > most {
-            let what = "must begin at 1 or more, and not end before that";
-            return Err(InvalidArgument::new("adaptive", value, what));
+            return error(format_args!("must begin at 1 or more, and not end before that"));
         }
         if most > capacity {
-            let what = format_args!("must not go beyond the {capacity_field} of {capacity}");
-            return Err(InvalidArgument::new("adaptive", value, what));
+            return error(format_args!("must not go beyond the {capacity_field} of {capacity}"));
         }
         if self.one_in == 0 {
             return Err(InvalidArgument::new("sample_one_in", 0, "must be at least 1"));
