@@ -110,9 +110,15 @@ where
         let config = &self.config;
         match std::mem::replace(&mut self.reservation, Reservation::None) {
             Reservation::Acquired(slot) => {
+                let is_judged = plumbing::is_judged(&slot);
                 let held = admitted(&config.outcome, &mut request, slot);
                 let deadline = config.deadline(&request);
-                ResponseFuture::running(config.call(&mut self.inner, request, deadline), Some(held))
+                let protocol = is_judged.then(|| config.outcome.protocol(&request));
+                let future = ResponseFuture::running(config.call(&mut self.inner, request, deadline), Some(held));
+                match protocol {
+                    Some(protocol) => future.judged(protocol, config),
+                    None => future,
+                }
             }
             Reservation::Rejected(rejection) => ResponseFuture::answered(config.reject(&request, rejection)),
             Reservation::None | Reservation::Acquiring(_) => panic!("called before `poll_ready` returned `Ready`"),

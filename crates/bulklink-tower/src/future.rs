@@ -211,6 +211,13 @@ where
         ResponseFuture { state: State::Running { future, held }, cancellation: None }
     }
 
+    /// Has an adaptive limit judge the answer.
+    #[cold]
+    pub(crate) fn judged(self, protocol: O::Protocol, config: &Arc<Config<Q, R, O>>) -> Self {
+        let (at, config) = (Instant::FAR_FUTURE, Arc::clone(config));
+        ResponseFuture { cancellation: Some(Box::new(Cancellation { at, sleep: None, protocol, config })), ..self }
+    }
+
     /// The future of a request that the service does not get.
     pub(crate) fn answered(answer: Result<O::Response, O::Error>) -> Self {
         ResponseFuture { state: State::Answered { answer: Some(answer), config: None }, cancellation: None }

@@ -240,7 +240,8 @@ impl<R> Builder<R> {
     /// limit runs alone.
     ///
     /// It [measures holds](Builder::measure_holds), with the cost of that; each sample takes the
-    /// lock once more, and about 10 ns for the machine. A bulkhead without it pays nothing.
+    /// lock once more, and some tens of nanoseconds for the machine. A bulkhead without it pays
+    /// nothing.
     ///
     /// # Errors
     ///

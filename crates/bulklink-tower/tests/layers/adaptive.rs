@@ -9,13 +9,13 @@ use std::time::Duration;
 use bulklink::limit::{Limit, Outcome, Sample};
 use bulklink_breaker::Guard;
 use bulklink_tokio::Bulkhead;
-use bulklink_tower::{BulkheadLayer, GuardLayer};
+use bulklink_tower::{BackpressureLayer, BulkheadLayer, GuardLayer};
 use bytes::Bytes;
 use futures_util::{FutureExt, stream};
 use http::{Request, Response};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use tower::{Layer, ServiceExt, service_fn};
+use tower::{Layer, Service, ServiceExt, service_fn};
 
 /// A limit that notes the outcomes.
 #[derive(Clone, Default)]
@@ -70,6 +70,7 @@ async fn a_status_is_a_success_an_overload_or_ignored() {
     let shared = BulkheadLayer::new(&bulkhead).respond().share_slot().layer(upstream);
     let guard = Guard::builder(&bulkhead).build().unwrap();
     let guarded = GuardLayer::new(&guard).hold_body().layer(upstream);
+    let mut backpressure = BackpressureLayer::new(&bulkhead).hold_body().layer(upstream);
     for (status, expected) in STATUSES {
         drop(client.clone().oneshot(Request::new(status)).await.unwrap());
         assert_eq!(noted.take(), expected, "{status} to a client");
@@ -79,6 +80,8 @@ async fn a_status_is_a_success_an_overload_or_ignored() {
         assert_eq!(noted.take(), expected, "{status} in a shared slot");
         drop(guarded.clone().oneshot(Request::new(status)).await.unwrap());
         assert_eq!(noted.take(), expected, "{status} behind a guard");
+        drop(backpressure.ready().await.unwrap().call(Request::new(status)).await.unwrap());
+        assert_eq!(noted.take(), expected, "{status} under backpressure");
     }
 }
 
