@@ -48,6 +48,9 @@ pub struct Builder<R> {
     capacity: Option<usize>,
     options: Options,
     adaptive: Option<limit::Config>,
+    /// Of the adaptive limit, if there is one, whichever is set first.
+    limit_mode: Mode,
+    sample_one_in: u32,
 }
 
 /// The part of a configuration that never changes while the bulkhead exists.
@@ -94,6 +97,8 @@ impl<R> Builder<R> {
             capacity: None,
             options,
             adaptive: None,
+            limit_mode: Mode::Active,
+            sample_one_in: 1,
         }
     }
 
@@ -270,9 +275,7 @@ impl<R> Builder<R> {
     /// Sets what the [adaptive](Builder::adaptive) limit does at first: by default, it
     /// [moves](Mode::Active) its ceiling. Does nothing without one.
     pub fn limit_mode(mut self, mode: Mode) -> Self {
-        if let Some(adaptive) = &mut self.adaptive {
-            adaptive.mode = mode;
-        }
+        self.limit_mode = mode;
         self
     }
 
@@ -280,9 +283,7 @@ impl<R> Builder<R> {
     /// one, where there are very many: it stands for the others. By default, each call is judged.
     /// Does nothing without an adaptive limit.
     pub fn sample_one_in(mut self, calls: u32) -> Self {
-        if let Some(adaptive) = &mut self.adaptive {
-            adaptive.one_in = calls;
-        }
+        self.sample_one_in = calls;
         self
     }
 
@@ -384,6 +385,9 @@ impl<R> Builder<R> {
                 return Err(InvalidArgument::new("measure_holds", "false", "must be true for adaptive"));
             }
             adaptive.check(&self.limits, self.capacity_field())?;
+            if self.sample_one_in == 0 {
+                return Err(InvalidArgument::new("sample_one_in", 0, "must be at least 1"));
+            }
         }
         unused_wait_limit(&self.limits).map_or(Ok(unused), Err)
     }
@@ -434,7 +438,7 @@ impl<R: Clock + Clone + Send + Sync + 'static> Builder<R> {
         prepare(&mut gate, calls.as_deref_mut());
         let shared = Shared::new(gate, Arc::clone(identity), self.capacity_is(), runtime, calls, key);
         if let Some(adaptive) = &self.adaptive {
-            shared.adapt(adaptive);
+            shared.adapt(adaptive, self.limit_mode, self.sample_one_in);
         }
         shared
     }

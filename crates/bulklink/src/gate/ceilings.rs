@@ -144,6 +144,8 @@ impl Ceilings {
 impl Drop for GateState {
     fn drop(&mut self) {
         let Some(ceilings) = &mut self.ceilings else { return };
+        // An adaptive limit may be foreign.
+        discard(self.rare.take());
         for entry in &mut ceilings.all {
             // Each apart: to drop it may panic.
             discard(self.gate.unwatch_events(entry.id));

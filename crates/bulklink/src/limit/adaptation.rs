@@ -97,17 +97,17 @@ impl GateState {
 
 impl Shared {
     /// Gives the bulkhead an adaptive limit. Called before it has any call.
-    pub(crate) fn adapt(&self, config: &Config) {
+    pub(crate) fn adapt(&self, config: &Config, mode: Mode, one_in: u32) {
         let limit = config.make();
         let (state, bounds) = (State::of(limit.limit().clamp(limit.bounds().0, limit.bounds().1)), limit.bounds());
-        let figures = Adaptive { mode: config.mode, bounds, state, raised: 0, lowered: 0, has_failed: false };
+        let figures = Adaptive { mode, bounds, state, raised: 0, lowered: 0, has_failed: false };
         let ceiling = self.add_ceiling(BY);
         let adaptation = Adaptation {
             machine: Some(Machine { limit, logged: config.logged.clone() }),
             ceiling,
             figures,
-            one_in: config.one_in,
-            left: config.one_in,
+            one_in,
+            left: one_in,
             pressed: false,
             successes: 0,
             overloads: 0,

@@ -101,8 +101,6 @@ pub struct Adaptive {
 #[derive(Clone)]
 pub(crate) struct Config {
     make: Arc<dyn Make>,
-    pub(crate) mode: Mode,
-    pub(crate) one_in: u32,
     logged: Logged,
 }
 
@@ -133,7 +131,7 @@ impl<L: Limit + Clone + Send + Sync + 'static> Make for L {
 
 impl Config {
     pub(crate) fn new(limit: impl Limit + Clone + Send + Sync + 'static) -> Self {
-        Config { make: Arc::new(limit), mode: Mode::Active, one_in: 1, logged: Logged::new() }
+        Config { make: Arc::new(limit), logged: Logged::new() }
     }
 
     /// The same, of which nothing was logged.
@@ -157,16 +155,13 @@ impl Config {
         if most > capacity {
             return error(format_args!("must not go beyond the {capacity_field} of {capacity}"));
         }
-        if self.one_in == 0 {
-            return Err(InvalidArgument::new("sample_one_in", 0, "must be at least 1"));
-        }
         Ok(())
     }
 }
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Adaptive").field("mode", &self.mode).field("one_in", &self.one_in).finish_non_exhaustive()
+        f.debug_struct("Adaptive").finish_non_exhaustive()
     }
 }
 

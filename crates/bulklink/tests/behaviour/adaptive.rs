@@ -247,6 +247,9 @@ fn while_it_monitors_it_only_shows_its_wish() {
     let executor = executor();
     let (bulkhead, puppet) = puppet_in(&executor, |builder| builder.limit_mode(Mode::Monitor));
     assert_eq!(ceiling(&bulkhead), None);
+    let earlier = builder(&executor).parallelism(10).limit_mode(Mode::Monitor);
+    let earlier = earlier.adaptive(Fixed::new(3)).build().expect("valid");
+    assert_eq!(ceiling(&earlier), None, "set before the limit");
     puppet.set(5);
     call(&bulkhead);
     assert_eq!((ceiling(&bulkhead), limit(&bulkhead)), (None, 5));
