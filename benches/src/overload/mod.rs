@@ -13,7 +13,6 @@ pub mod front;
 pub mod load;
 pub mod plot;
 pub mod report;
-mod rules_placeholder;
 pub mod scene;
 pub mod tally;
 pub mod upstream;

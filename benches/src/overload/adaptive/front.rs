@@ -17,11 +17,11 @@ use tower::ServiceBuilder;
 use tower::limit::GlobalConcurrencyLimitLayer;
 use tower_resilience_adaptive::{AdaptiveLimiterLayer, Aimd, ConcurrencyAlgorithm};
 
+use super::rules::Rule;
 use super::scene::Scene;
 use super::upstream::Upstream;
 use crate::overload::DEADLINE;
 use crate::overload::front::{CALL, LONGEST_WAIT, WAITING_ROOM, WORK, deadline, number};
-use crate::overload::rules_placeholder::Rule;
 
 /// The least and the greatest limit of all that find it, but for tower-resilience.
 const BOUNDS: (usize, usize) = (2, 400);

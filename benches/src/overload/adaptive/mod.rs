@@ -6,6 +6,7 @@
 
 pub mod front;
 pub mod report;
+mod rules;
 pub mod scene;
 pub mod station;
 pub mod tally;
