@@ -57,7 +57,7 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sample {
-    /// The time of its end. A time before that of an earlier sample counts as that time.
+    /// The time of its end. Those of several threads may cross.
     pub now: Instant,
     /// How long it had its slot.
     pub hold: Duration,
