@@ -89,7 +89,7 @@ pub(crate) struct Call {
     pub(crate) kept_nanos: u64,
     /// Whether the gate's reserve applied, and not the request's own.
     pub(crate) by_gate: bool,
-    /// How its operation ended, as its caller says; `None` until then, if it can be cancelled.
+    /// How its operation ended; `None` if it can be cancelled, and its caller has not set it.
     pub(crate) outcome: Option<Outcome>,
     /// The gate's grant, once there is one.
     pub(crate) grant: Option<Grant>,

@@ -63,7 +63,7 @@ use crate::{BulkheadService, Errors};
 /// layers set how each call ended. An overload is a timeout, a rejection by a bulkhead inside, a
 /// call that is dropped or cancelled at its deadline, and, for HTTP, the statuses 408, 429, 503 and
 /// 504. Other errors, other statuses from 500 on, bodies that fail and calls that are dropped
-/// earlier say nothing. The rest are successes. The status of gRPC is not read.
+/// earlier are ignored. The rest are successes. The status of gRPC is not read.
 #[derive(Debug)]
 pub struct BulkheadLayer<Q, R: Runtime, O = Errors> {
     admission: Admission<Q, R>,

@@ -53,10 +53,10 @@ pub trait Outcome<Q, A, E>: Clone {
     /// Calls `change` with the slot, if the end of its request is a sample for an adaptive limit.
     fn judged(held: &Self::Held, change: impl FnOnce(&OwnedSlot));
 
-    /// Returns what a response says of the load of the service.
+    /// Returns a response as a sign of the load of the service.
     fn load(response: &A) -> limit::Outcome;
 
-    /// Returns what an error of the service says of its load.
+    /// Returns an error of the service as a sign of its load.
     fn load_of_failure(error: &Self::Error) -> limit::Outcome {
         let _ = error;
         limit::Outcome::Ignore

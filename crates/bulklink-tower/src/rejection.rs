@@ -74,8 +74,8 @@ pub(crate) fn is_timeout(_: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// Returns what an error says of the load of the service: a timeout, or a rejection by a bulkhead
-/// inside, that it has too much.
+/// Returns an error as a sign of the load of the service: a timeout, or a rejection by a bulkhead
+/// inside, is an overload.
 pub(crate) fn load(error: &(dyn Error + 'static)) -> limit::Outcome {
     let is_slow = find::<io::Error>(error).is_some_and(|error| error.kind() == io::ErrorKind::TimedOut);
     let is_late = is_timeout(error) || find::<DeadlinePassed>(error).is_some();

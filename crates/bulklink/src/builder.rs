@@ -241,7 +241,7 @@ impl<R> Builder<R> {
     /// The capacity is not changed, and stays the greatest limit. Rejections, figures and reports
     /// name the ceiling `adaptive`, and the [status](crate::Status::adaptive) has its figures and
     /// the reason of its latest step. [`Handle::set_limit_mode`](crate::Handle::set_limit_mode)
-    /// freezes it, or has it only say which limit it would set. A call that costs more than the
+    /// freezes it, or has it only show which limit it would set. A call that costs more than the
     /// limit runs alone.
     ///
     /// It [measures holds](Builder::measure_holds), with the cost of that; each sample takes the

@@ -23,7 +23,7 @@ impl Calls {
 
     /// Returns a call that is about to [end](Calls::end) at `now` as a sample for a
     /// [limit](crate::limit). Returns `None` if the grant has no record, or if the call's end
-    /// [says nothing](Outcome::Ignore).
+    /// is [no sign of the load](Outcome::Ignore).
     ///
     /// Calls [press](Sample::pressed) if this one waited, if one waits now, or if one has begun to
     /// wait or found no room since the latest sample.

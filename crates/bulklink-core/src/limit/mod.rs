@@ -48,7 +48,7 @@ pub enum Outcome {
     /// The dependency refused the work because it has too much: a response of 429 or 503, or a
     /// timeout.
     Overload,
-    /// The end says nothing of the dependency's load: the call was cancelled, or it failed for a
+    /// The end is no sign of the dependency's load: the call was cancelled, or it failed for a
     /// reason of its own. It changes no limit.
     Ignore,
 }
@@ -146,7 +146,7 @@ pub struct State {
     pub edge: Option<usize>,
     /// How often it has judged: each time by a window of calls.
     pub windows: u64,
-    /// How often it has forgotten what it had learnt, because the dependency has changed.
+    /// How often it has forgotten all, because the dependency has changed.
     pub changes: u64,
     /// How often a reduction was taken back because calls became no faster.
     pub unpaid_falls: u64,
@@ -162,7 +162,7 @@ impl State {
     }
 }
 
-/// Why a limit is what it is.
+/// The reason of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Step {
@@ -180,11 +180,11 @@ pub enum Step {
     MoreHelps,
     /// More slots give hardly more work, so fewer are enough.
     EnoughIsBusy,
-    /// The dependency said that it is overloaded.
+    /// Calls met an overload of the dependency.
     WasTold,
     /// Fewer slots made calls no faster, so it goes back to where the fall began.
     FallDidNotPay,
-    /// The dependency has changed: what was learnt of it is forgotten.
+    /// The dependency has changed, and all that was learnt of it is forgotten.
     WorldChanged,
     /// More slots made it worse at once: it went back, and stays below that place for a while.
     RememberedPlace,

@@ -141,7 +141,7 @@ impl From<SlotOf> for Held {
     }
 }
 
-/// Returns what a status says of the load of the server that chose it.
+/// Returns a status as a sign of the load of the server that chose it.
 pub(super) fn load(status: StatusCode) -> limit::Outcome {
     match status {
         StatusCode::TOO_MANY_REQUESTS

@@ -2,8 +2,8 @@
 //! ceiling.
 //!
 //! [`Builder::adaptive`](crate::Builder::adaptive) has a machine move a ceiling below the capacity
-//! of a bulkhead. The capacity stays what it was: a configuration, a fleet and a breaker keep their
-//! say, and the least of all bounds binds.
+//! of a bulkhead. The capacity is not changed, nor are the bounds of a configuration, a fleet or a
+//! breaker, and the least of all binds.
 //!
 //! ```
 //! use bulklink_tokio::limit::{Knee, Outcome};
@@ -31,7 +31,7 @@
 //! - [`Fixed`] never moves.
 //! - Any other [`Limit`] works as well. It is called outside all locks. If it panics, or returns a
 //!   limit beyond its bounds, it is not asked again, the last limit stays, and the
-//!   [status](Adaptive::has_failed) says so.
+//!   [status](Adaptive::has_failed) shows it.
 
 mod adaptation;
 mod report;
@@ -58,8 +58,8 @@ pub enum Mode {
     /// It moves its ceiling.
     #[default]
     Active,
-    /// Its ceiling stays where it is, and it learns nothing: at night, when nobody should be
-    /// surprised.
+    /// Its ceiling stays where it is, and it learns nothing: for hours in which it
+    /// must not move.
     Frozen,
     /// It has no ceiling, and only shows which limit it would set. That is an estimate: it learns
     /// less where it moves nothing.
@@ -82,7 +82,7 @@ impl Mode {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Adaptive {
-    /// What it does.
+    /// Its mode.
     pub mode: Mode,
     /// The least and the greatest limit.
     pub bounds: (usize, usize),

@@ -166,7 +166,7 @@ impl<I: Copy> Request<I> {
         self
     }
 
-    /// Has the end of the call say nothing of the load, until its outcome is set.
+    /// Has the end of the call be no sign of the load, until its outcome is set.
     #[inline]
     pub(crate) fn ignored(mut self) -> Self {
         self.inner = self.inner.ignored();

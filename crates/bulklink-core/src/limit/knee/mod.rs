@@ -29,7 +29,7 @@ use crate::Instant;
 /// - A fall must pay: if calls become no faster, the limit goes back to where the fall began.
 /// - Two windows in a row that disagree with all that was learnt make it forget that.
 ///
-/// It never moves while nobody waits or is turned away, unless calls end in an
+/// It never moves while no call waits or is rejected, unless calls end in an
 /// [overload](Outcome::Overload).
 ///
 /// # Where it is wrong
@@ -211,7 +211,7 @@ impl Knee {
         }
     }
 
-    /// Nobody waited: there is nothing to learn of the limit, but perhaps how long a call takes
+    /// No call waited: there is nothing to learn of the limit, but perhaps how long a call takes
     /// alone.
     fn idle(&mut self, window: &Window, now: Instant) {
         if let Some(hold) = window.mean_hold().filter(|_| f64::from(window.most) < 0.5 * self.center) {

@@ -51,7 +51,7 @@ impl Slope {
         (self.sxx > LEAST_SPREAD).then(|| (1.0 - self.sxy / self.sxx).clamp(-2.0, 1.5))
     }
 
-    /// How much the points are worth beside what is known without them, of points with this
+    /// The weight of the points beside the knowledge without them, of points with this
     /// variance.
     pub(super) fn trust(&self, noise: f64) -> f64 {
         self.sxx / (self.sxx + pull(noise))

@@ -7,7 +7,7 @@ use super::{Knee, Mode, STAR, nearest};
 use crate::Instant;
 use crate::limit::Step;
 
-/// What is known of the curve.
+/// The knowledge of the curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Track {
     slope: Slope,

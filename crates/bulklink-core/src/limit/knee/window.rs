@@ -86,7 +86,7 @@ impl Window {
         self.pressed >= self.calls - self.calls / 2
     }
 
-    /// The dependency said that it is overloaded, more than once in fifty calls.
+    /// More than one in fifty calls met an overload.
     pub(super) fn is_told(&self) -> bool {
         self.overloads >= 2 && u64::from(self.overloads) * 50 >= u64::from(self.calls)
     }
