@@ -27,21 +27,27 @@ pub struct Request {
 }
 
 /// Whether a request waits if there is no room, and how its end counts until its outcome is set:
-/// three bits, which are tested where they are. An enum, so that a state with a request needs no
-/// byte of its own.
+/// bits, which are tested where they are. An enum, so that a state with a request needs no byte of
+/// its own. Without restrictions there is one bit, and the code is smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
     Never = 0,
     /// In the queue, if that has a place.
     InQueue = 1,
     /// Only for a higher restriction.
+    #[cfg(feature = "restriction")]
     Fetches = 2,
     /// In the queue, or without a place there, for a higher restriction.
+    #[cfg(feature = "restriction")]
     InQueueOrFetches = 3,
     /// The same four, of a call whose end is ignored unless its outcome is set.
+    #[cfg(feature = "restriction")]
     NeverIgnored = 4,
+    #[cfg(feature = "restriction")]
     InQueueIgnored = 5,
+    #[cfg(feature = "restriction")]
     FetchesIgnored = 6,
+    #[cfg(feature = "restriction")]
     InQueueOrFetchesIgnored = 7,
 }
 
@@ -52,13 +58,19 @@ impl Patience {
     const fn of(bits: u8) -> Self {
         match bits {
             0 => Patience::Never,
-            1 => Patience::InQueue,
+            #[cfg(feature = "restriction")]
             2 => Patience::Fetches,
+            #[cfg(feature = "restriction")]
             3 => Patience::InQueueOrFetches,
+            #[cfg(feature = "restriction")]
             4 => Patience::NeverIgnored,
+            #[cfg(feature = "restriction")]
             5 => Patience::InQueueIgnored,
+            #[cfg(feature = "restriction")]
             6 => Patience::FetchesIgnored,
-            _ => Patience::InQueueOrFetchesIgnored,
+            #[cfg(feature = "restriction")]
+            7 => Patience::InQueueOrFetchesIgnored,
+            _ => Patience::InQueue,
         }
     }
 }
@@ -106,6 +118,7 @@ impl Request {
     /// [outcome](crate::Calls::set_outcome) is set: for an operation that can be cancelled.
     #[must_use]
     #[inline]
+    #[cfg(feature = "restriction")]
     pub const fn ignored(mut self) -> Self {
         self.patience = Patience::of(self.patience as u8 | Patience::IGNORED);
         self

@@ -11,7 +11,7 @@ impl Calls {
     /// Sets how an operation ends, for its [sample](Calls::sample): as a
     /// [success](Outcome::Success), if this is not called.
     ///
-    /// With `None`, and if its request is one that is [ignored](crate::Request::ignored), it is an
+    /// With `None`, and if its request is `ignored` (with the feature `restriction`), it is an
     /// overload from 95 % of its time to its [deadline](crate::Request::deadline) on, and ignored
     /// before. Does nothing for a grant without a record: one of a gate whose holds are not
     /// [measured](Calls::measure_holds).

@@ -179,13 +179,13 @@ impl<W> Gate<W> {
         self.queue.rejection(ticket)
     }
 
-    /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): slots that were
-    /// split or merged are not [completed](crate::Calls::complete).
     /// Returns how many requests have not found a free unit: they queued, or found no room.
     pub(crate) fn pressure(&self) -> u64 {
         self.totals.queued.wrapping_add(self.totals.saturated).wrapping_add(self.totals.expired_before_queue)
     }
 
+    /// Returns all counters, without the number of a [`snapshot`](Gate::snapshot): slots that were
+    /// split or merged are not [completed](crate::Calls::complete).
     pub(crate) fn totals(&self) -> Totals {
         // Every admitted operation has finished, unless it was abandoned or still runs.
         let mut totals = self.totals;
