@@ -82,7 +82,7 @@ where
         }
         if let Reservation::Acquiring(slot) = &mut self.reservation {
             self.reservation = match ready!(Pin::new(slot).poll(context)) {
-                Ok(slot) => Reservation::Acquired(slot),
+                Ok(slot) => reserved(slot),
                 Err(rejection) => Reservation::Rejected(rejection),
             };
         }
@@ -91,7 +91,7 @@ where
             // service inside is ready, too.
             if let Poll::Ready(Ok(())) = self.inner.poll_ready(context) {
                 if let Some(slot) = plumbing::take_free_owned(&self.bulkhead) {
-                    self.reservation = Reservation::Acquired(slot);
+                    self.reservation = reserved(slot);
                 }
             }
             return Poll::Ready(Ok(()));
@@ -124,6 +124,14 @@ where
             Reservation::None | Reservation::Acquiring(_) => panic!("called before `poll_ready` returned `Ready`"),
         }
     }
+}
+
+/// A reservation that no call uses says nothing about the load.
+fn reserved<R: Runtime>(slot: OwnedSlot) -> Reservation<R> {
+    if plumbing::is_judged(&slot) {
+        plumbing::cancelled(&slot);
+    }
+    Reservation::Acquired(slot)
 }
 
 impl<S, Q, R: Runtime, O> Layer<S> for BackpressureLayer<Q, R, O> {

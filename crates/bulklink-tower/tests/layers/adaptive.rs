@@ -127,6 +127,22 @@ async fn a_call_that_its_client_drops_is_ignored_and_one_at_its_deadline_is_an_o
 }
 
 #[tokio::test]
+async fn a_reservation_without_an_answer_is_ignored() {
+    let (bulkhead, noted) = bulkhead();
+    let silent = service_fn(|_: Request<()>| pending::<Result<Response<String>, Infallible>>());
+    let mut unused = BackpressureLayer::new(&bulkhead).hold_body().layer(silent);
+    unused.ready().await.unwrap();
+    drop(unused);
+    assert_eq!(noted.take(), [], "no call used it");
+    let mut service = BackpressureLayer::new(&bulkhead).hold_body().layer(silent);
+    let mut dropped = Box::pin(service.ready().await.unwrap().call(Request::new(())));
+    assert!((&mut dropped).now_or_never().is_none());
+    drop(dropped);
+    assert_eq!(noted.take(), [], "its client has gone");
+    assert_eq!(bulkhead.status().in_flight, 0);
+}
+
+#[tokio::test]
 async fn a_body_that_fails_is_ignored_and_one_that_ends_counts_as_its_head() {
     let (bulkhead, noted) = bulkhead();
     let streaming = service_fn(|fails: bool| {
