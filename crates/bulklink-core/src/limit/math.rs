@@ -30,14 +30,23 @@ pub(super) fn exp(power: f64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "1,010 at most")]
     let rest = power - doublings as f64 * LN_2;
     // Of |rest| up to 0.347, the term after the last one is below the precision.
-    let mut sum = 1.0;
-    for divisor in [14.0, 13.0, 12.0, 11.0, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0] {
-        sum = 1.0 + sum * rest / divisor;
-    }
+    let sum = TERMS.iter().fold(0.0, |sum, term| sum * rest + term);
     #[expect(clippy::cast_sign_loss, reason = "13 at least")]
     let scale = f64::from_bits(((doublings + 1023) as u64) << 52);
     sum * scale
 }
+
+/// 1 ÷ 14! up to 1 ÷ 0!.
+const TERMS: [f64; 15] = {
+    let (mut terms, mut factorial, mut factor, mut place) = ([1.0; 15], 1.0, 1.0, 14);
+    while place > 0 {
+        factorial *= factor;
+        factor += 1.0;
+        place -= 1;
+        terms[place] = 1.0 / factorial;
+    }
+    terms
+};
 
 #[cfg(test)]
 mod tests {

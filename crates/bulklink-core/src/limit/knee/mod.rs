@@ -26,6 +26,7 @@ use crate::Instant;
 /// - From then on it grows by up to 65 % a window while 18 % of the new slots' work is gained, and
 ///   falls otherwise. Where more slots make it worse at once, it steps back and stays below that
 ///   place for a while.
+/// - Where nine of ten calls meet an [overload](Outcome::Overload), it begins anew at a quarter.
 /// - A fall must pay: if calls become no faster, the limit goes back to where the fall began.
 /// - Two windows in a row that disagree with all that was learnt make it forget that.
 ///
@@ -148,7 +149,8 @@ impl Knee {
     /// before.
     fn note_gap(&mut self, now: Instant, hold: f64) -> bool {
         let holds = &mut self.holds;
-        let Some(last) = holds.last.replace(now) else { return true };
+        // The first call opens the first window.
+        let Some(last) = holds.last.replace(now) else { return false };
         let gap = seconds_since(now, last);
         if holds.gap > 0.0 && gap > 3.0 * holds.recent && gap > 30.0 * holds.gap {
             // Nothing ended for long. If this call ran through it, all that ran stood still; if
@@ -180,6 +182,7 @@ impl Knee {
     }
 
     /// Returns how many calls a window has at least.
+    #[inline(never)]
     fn least_calls(&self) -> u32 {
         if let Mode::Ramp(ramp) = &self.mode {
             if ramp.calibrates() {
@@ -191,7 +194,8 @@ impl Knee {
         nearest(calls).max((self.current / 2).min(100))
     }
 
-    /// Judges a window, at its end.
+    /// Judges a window, at its end. Not in the code of most samples, which would save more registers.
+    #[inline(never)]
     fn close(&mut self, now: Instant, length: f64) {
         self.counts.windows = self.counts.windows.wrapping_add(1);
         let window = self.window;
@@ -204,11 +208,24 @@ impl Knee {
         if !is_told && !is_pressed {
             return self.idle(&window, now);
         }
+        if is_pressed && window.is_hopeless() {
+            return self.restart(now);
+        }
         let point = window.point(length);
         match self.mode {
             Mode::Ramp(ramp) => self.ramp(ramp, &window, point, now),
             Mode::Track(track) => self.track(track, point, in_use, is_told, now),
         }
+    }
+
+    /// Hardly a call succeeds: it begins anew at a quarter of the limit.
+    fn restart(&mut self, now: Instant) {
+        self.center = self.bounds.clamp(self.center / 4.0);
+        self.current = nearest(self.center);
+        self.mode = Mode::Ramp(Ramp::START);
+        self.step = Step::WasTold;
+        self.drains = true;
+        self.open(now);
     }
 
     /// No call waited: there is nothing to learn of the limit, but perhaps how long a call takes
@@ -266,10 +283,14 @@ impl Limit for Knee {
             return;
         }
         let is_pressed = sample.pressed || in_flight >= self.current;
-        let success = (sample.outcome == Outcome::Success).then_some(hold);
-        self.window.add(in_flight, f64::from(narrow(sample.units)), is_pressed, success);
+        self.window.add(sample, now, hold, is_pressed);
         // Most samples end here.
-        if self.window.calls < FEWEST || self.window.calls < self.least_calls() {
+        if self.window.calls < self.window.next_look {
+            return;
+        }
+        let least_calls = self.least_calls();
+        if self.window.calls < least_calls {
+            self.window.next_look = least_calls.min(self.window.calls + LOOKS);
             return;
         }
         let length = seconds_since(now, self.window.from);
@@ -319,6 +340,8 @@ const CROSSING: Duration = Duration::from_secs(1);
 const WARM: u8 = 60;
 /// A window has so many calls at least.
 const FEWEST: u32 = 20;
+/// After so many calls it is asked again how many a window needs, which takes two divisions.
+const LOOKS: u32 = 8;
 /// A window has so many seconds of calls, if these are between 20 and 50.
 const LONGEST: f64 = 3.0;
 /// A window has so many seconds of calls at least.

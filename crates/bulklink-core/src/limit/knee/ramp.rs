@@ -54,7 +54,8 @@ impl Knee {
             let useful = calibration.rate * exp(point.y);
             self.center = self.bounds.clamp((ROOM * useful).min(exp(top.x)));
             let mut track = Track::new();
-            track.learn(top);
+            // The place before the latest step down. Further away the curve may be another one.
+            track.learn(Point { x: point.x + ln(calibration.factor), y: calibration.before });
             track.learn(point);
             return self.begin_to_track(track, now);
         }

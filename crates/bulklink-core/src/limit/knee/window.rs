@@ -1,6 +1,7 @@
 //! A window: the calls that ended since it opened, and their measurement.
 
 use super::super::math::ln;
+use super::super::{Outcome, Sample, narrow};
 use crate::Instant;
 
 /// The calls that ended since it opened.
@@ -9,7 +10,10 @@ pub(super) struct Window {
     /// From when on calls count.
     pub(super) from: Instant,
     pub(super) calls: u32,
+    /// With how many calls it is looked at next.
+    pub(super) next_look: u32,
     pub(super) pressed: u32,
+    /// Calls that met an overload, and began after the window opened.
     pub(super) overloads: u32,
     /// The most units in use at the end of a call.
     pub(super) most: u32,
@@ -44,6 +48,7 @@ impl Window {
         Window {
             from,
             calls: 0,
+            next_look: super::FEWEST,
             pressed: 0,
             overloads: 0,
             most: 0,
@@ -55,19 +60,22 @@ impl Window {
         }
     }
 
-    /// Adds a call that ended; one that succeeded, with the time for which it had its slot.
-    pub(super) fn add(&mut self, in_flight: u32, units: f64, is_pressed: bool, success: Option<f64>) {
+    /// Adds a call that ended at `now` after it had its slot for `hold`.
+    #[inline]
+    pub(super) fn add(&mut self, sample: &Sample, now: Instant, hold: f64, is_pressed: bool) {
+        let (in_flight, units) = (narrow(sample.in_flight), f64::from(narrow(sample.units)));
         self.calls = self.calls.saturating_add(1);
         self.in_flight += f64::from(in_flight);
         self.most = self.most.max(in_flight);
         self.pressed = self.pressed.saturating_add(u32::from(is_pressed));
-        if let Some(hold) = success {
+        if sample.outcome == Outcome::Success {
             self.done += units;
             self.held += hold;
             self.successes = self.successes.saturating_add(1);
         } else {
             self.refused += units;
-            self.overloads = self.overloads.saturating_add(1);
+            let began_here = now.saturating_since(self.from) >= sample.hold;
+            self.overloads = self.overloads.saturating_add(u32::from(began_here));
         }
     }
 
@@ -86,9 +94,16 @@ impl Window {
         self.pressed >= self.calls - self.calls / 2
     }
 
-    /// More than one in fifty calls met an overload.
+    /// One in fifty calls met an overload and began in this window, or half of all calls met one: a
+    /// call that began before may be of a peak that is over.
     pub(super) fn is_told(&self) -> bool {
-        self.overloads >= 2 && u64::from(self.overloads) * 50 >= u64::from(self.calls)
+        let is_share = |part: u32, of: u32| u64::from(part) * u64::from(of) >= u64::from(self.calls);
+        self.overloads >= 2 && is_share(self.overloads, 50) || is_share(self.calls - self.successes, 2)
+    }
+
+    /// Nine of ten calls at least met an overload.
+    pub(super) fn is_hopeless(&self) -> bool {
+        u64::from(self.successes) * 10 <= u64::from(self.calls)
     }
 
     /// Returns the measurement of a window of so many seconds: throughput, and not the length of
