@@ -1,5 +1,6 @@
 //! The goals. Each has a file of the same name; `figures` has a part of *observe*.
 
+mod adaptive;
 mod breaker;
 mod cancel;
 mod config;
@@ -48,6 +49,7 @@ pub fn all() -> Vec<Goal> {
         observe::goal(),
         config::goal(),
         partitions::goal(),
+        adaptive::goal(),
         python::goal(),
         embedded::goal(),
     ]

@@ -50,7 +50,7 @@ pub(crate) fn slot() -> Scene {
 /// The least that the processor allows: the exchange that takes a slot and the addition that gives
 /// it back, in place, with the orderings of the front. The value before the addition is returned,
 /// because the front uses it. The assertion fails if an exchange did not take place.
-fn floor() -> Scene {
+pub(crate) fn floor() -> Scene {
     const FREE: u64 = 1;
     Scene::new(FLOOR, |operations, meter| {
         let word = AtomicU64::new(FREE);

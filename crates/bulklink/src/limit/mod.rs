@@ -40,6 +40,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
+pub use bulklink_core::Instant;
 pub use bulklink_core::limit::{Fixed, Knee, Limit, Outcome, Sample, Slo, State, Step};
 use bulklink_core::{InvalidArgument, Limits};
 
