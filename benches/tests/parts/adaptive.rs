@@ -52,7 +52,7 @@ fn every_scene_but_bursts_is_overloaded_all_the_time() {
     let plan = |scene: Scene| scene.plan(Effort::FULL);
     let best = (1..65).map(|calls| plan(Scene::Falling).throughput(calls, 0.01)).fold(0.0, f64::max);
     assert!((395.0..405.0).contains(&best), "{best}: half of the calls");
-    let workers = [0.0, 6.4, 6.6, 10.9, 11.1].map(|at| plan(Scene::Capacity).workers(at));
+    let workers = [0.0, 11.9, 12.1, 21.9, 22.1].map(|at| plan(Scene::Capacity).workers(at));
     assert_eq!(workers, [20, 20, 8, 8, 40]);
 }
 

@@ -41,7 +41,7 @@ pub struct Effort {
 
 impl Effort {
     /// For figures to keep.
-    pub const FULL: Effort = Effort { warm_up: Duration::from_secs(2), measured: Duration::from_millis(4_500) };
+    pub const FULL: Effort = Effort { warm_up: Duration::from_secs(2), measured: Duration::from_secs(10) };
 
     /// For a first look.
     pub const QUICK: Effort = Effort { warm_up: Duration::from_millis(200), measured: Duration::from_millis(400) };
