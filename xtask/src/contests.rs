@@ -10,6 +10,9 @@ use crate::run::{cargo, run};
 use crate::step::Step;
 use crate::{test, workspace};
 
+/// The program of `cargo xtask overload --sim`, after `cargo run`.
+pub(crate) const SIMULATION: &[&str] = &["-p", "bulklink-overload", "--"];
+
 /// The options of `cargo xtask overload`.
 #[derive(Args)]
 pub(crate) struct Overload {
@@ -101,7 +104,7 @@ impl Simulated {
         let Simulated { full, check, trace, set, only, controller, .. } = self;
         let flags = [("--quick", measure.quick), ("--full", full), ("--check", check), ("--trace", trace)];
         let lists = [("--set", set), ("--only", only), ("--controller", controller)];
-        let mut simulation = cargo(&["run", "-q", "--release", "-p", "bulklink-overload", "--"]);
+        let mut simulation = cargo(&[&["run", "-q", "--release"], SIMULATION].concat());
         simulation.args(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag));
         for (option, names) in lists {
             simulation.args(names.iter().map(|name| format!("{option}={name}")));

@@ -9,7 +9,7 @@ use crate::run::{cargo, flags, run};
 use crate::step::{Missing, Step};
 use crate::suites::{self, Suite};
 use crate::toolchain::{debian, programs};
-use crate::{bench, cfg, workspace};
+use crate::{bench, cfg, contests, workspace};
 
 /// The steps of `cargo xtask test`. With `yes`, a missing server is installed without a question.
 pub(crate) fn steps(yes: bool) -> Vec<Step> {
@@ -35,6 +35,8 @@ fn prove() -> Result<()> {
         Suite::of_cargo("default-features", cargo(&FRONT)),
         // As the gate builds them, so that it need not build peers and scenes again.
         Suite::of_cargo("benches", cargo(&[&["test", "--profile", "bench"], &bench::GATED[..]].concat())),
+        // The published table of limits is that of the rules as they are.
+        Suite::of_cargo("limits", cargo(&[&["run", "--release"], contests::SIMULATION, &["--quick", "--check"]].concat())),
     ];
     suites::side_by_side(scenes()?.into_iter().chain(longer).chain(others).collect())
 }
