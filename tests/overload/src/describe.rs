@@ -81,6 +81,11 @@ fn backend(backend: &Backend) -> String {
             let _ = write!(text, ", {what} {}", schedule(changes(values)));
         }
     };
+    match backend.kind {
+        Kind::Curve(_) => varies("numbers of calls times", |phase| phase.servers),
+        Kind::Metered { .. } => varies("tokens a second times", |phase| phase.servers),
+        _ => {}
+    }
     varies("times", |phase| phase.work);
     varies("at speed", |phase| phase.speed);
     varies("lost share", |phase| phase.lost);

@@ -45,7 +45,10 @@ fn plants_have_a_name_of_their_own_and_a_definition_in_one_line() {
         "32 workers, 10 ms exponential; 1650/s, 720/s from 60 s; 10 %, 30 % from 60 s of the \
          calls take 20 times as long; deadline 500 ms, wait limit 100 ms, room 64; measured from 20 s to 120 s"
     );
-    assert_eq!(SETS.map(|set| (set.plants)().len()), [32, 11, 12, 8, 12]);
+    for (name, size) in [("Y10", "tokens a second times 1, 0.5 from 60 s"), ("Y11", "calls times 1, 0.6 from 50 s")] {
+        assert!(describe(find(name)).contains(size), "{}", describe(find(name)));
+    }
+    assert_eq!(SETS.map(|set| (set.plants)().len()), [32, 11, 12, 8, 12, 12]);
     assert!(PUBLISHED.iter().all(|name| SETS.iter().any(|set| set.name == *name)));
 }
 
