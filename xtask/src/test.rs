@@ -36,7 +36,10 @@ fn prove() -> Result<()> {
         // As the gate builds them, so that it need not build peers and scenes again.
         Suite::of_cargo("benches", cargo(&[&["test", "--profile", "bench"], &bench::GATED[..]].concat())),
         // The published table of limits is that of the rules as they are.
-        Suite::of_cargo("limits", cargo(&[&["run", "--release"], contests::SIMULATION, &["--quick", "--check"]].concat())),
+        Suite::of_cargo(
+            "limits",
+            cargo(&[&["run", "--release"], contests::SIMULATION, &["--quick", "--check"]].concat()),
+        ),
     ];
     suites::side_by_side(scenes()?.into_iter().chain(longer).chain(others).collect())
 }
