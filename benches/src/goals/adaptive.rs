@@ -6,8 +6,9 @@
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
+use bulklink::runtime::Instant;
 use bulklink_tokio::Bulkhead;
-use bulklink_tokio::limit::{Instant, Knee, Limit as _, Sample};
+use bulklink_tokio::limit::{Knee, Limit as _, Sample};
 
 use super::uncontended::{self, CAPACITY};
 use crate::goal::{Goal, Limit, Row};

@@ -330,3 +330,88 @@ proptest! {
         }
     }
 }
+
+/// Calls of equal length that begin together time out together, with nothing between.
+#[test]
+fn a_dependency_that_hangs_is_no_standstill() {
+    for healthy in [0, 3_000] {
+        let mut knee = Knee::between(2, 400).starting_at(100);
+        let mut workers = Workers::new(20, 40 * MS);
+        workers.run(&mut knee, healthy);
+        let before = knee.limit();
+        for batch in 1..60 {
+            let now = Instant::from_nanos(workers.now + batch * 200 * MS);
+            let sample = Sample::new(now, Duration::from_millis(200)).pressed(true).outcome(Outcome::Overload);
+            let in_flight = knee.limit();
+            (0..in_flight).for_each(|_| knee.sample(&sample.in_flight(in_flight)));
+        }
+        assert_eq!(knee.limit(), 2, "from {before}: {:?}", knee.state());
+    }
+}
+
+#[test]
+fn a_limit_that_is_not_applied_goes_on_judging() {
+    let (mut knee, mut applied) = (Knee::between(4, 200), Fixed::new(60));
+    let mut workers = Workers::new(20, 40 * MS);
+    let mut windows = Vec::new();
+    for _ in 0..20 {
+        // As many calls run as another limit lets in.
+        for _ in 0..500 {
+            workers.run(&mut applied, 1);
+            let hold = Duration::from_millis(120);
+            knee.sample(&Sample::new(Instant::from_nanos(workers.now), hold).in_flight(60).pressed(true));
+        }
+        windows.push(knee.state().windows);
+    }
+    assert!(windows[19] > windows[10] && windows[10] > windows[5], "{windows:?}, {:?}", knee.state());
+}
+
+/// Nine of ten calls are quick, as those of a cache, and no call disturbs another.
+#[test]
+fn a_mix_of_quick_and_slow_calls_is_no_standstill() {
+    let mut knee = Knee::between(4, 200);
+    let (mut ends, mut now, mut number) = (BinaryHeap::new(), 0, 0_u64);
+    for _ in 0..100_000 {
+        while ends.len() < knee.limit() {
+            let takes = if number % 10 == 9 { 200 * MS } else { MS / 100 };
+            ends.push(std::cmp::Reverse((now + takes, takes)));
+            number += 1;
+        }
+        let in_flight = ends.len();
+        let std::cmp::Reverse((end, takes)) = ends.pop().expect("calls run");
+        now = end;
+        let sample = Sample::new(Instant::from_nanos(now), Duration::from_nanos(takes));
+        knee.sample(&sample.in_flight(in_flight).pressed(true));
+    }
+    let state = knee.state();
+    assert!(state.windows > 50 && state.stalls < 10, "{state:?}");
+}
+
+#[test]
+fn calls_wider_than_the_limit_are_judged() {
+    let mut knee = Knee::between(4, 200);
+    let mut now = 0;
+    for call in 0..2_000 {
+        // Alone, if it is wider than the limit.
+        let calls = (knee.limit() / 25).max(1);
+        now += 20 * MS / calls.min(8) as u64;
+        let hold = Duration::from_millis(20 * calls.div_ceil(8) as u64 + call % 3);
+        let sample = Sample::new(Instant::from_nanos(now), hold).units(25).in_flight(25 * calls);
+        knee.sample(&sample.pressed(true));
+    }
+    let state = knee.state();
+    assert!(state.windows > 20 && state.limit > 50, "{state:?}");
+}
+
+#[test]
+fn a_target_is_kept_after_the_clock_is_set_back() {
+    let mut slo = Slo::between(2, 400, Duration::from_millis(60)).starting_at(100);
+    let mut call = |now: u64, outcome| {
+        let sample = Sample::new(Instant::from_nanos(now * MS), Duration::from_millis(20));
+        slo.sample(&sample.outcome(outcome));
+        slo.limit()
+    };
+    (0..100).for_each(|number| _ = call(86_400_000 + number * 10, Outcome::Success));
+    let limit = (0..200).map(|number| call(1_000 + number * 10, Outcome::Overload)).last();
+    assert!(limit < Some(80), "{limit:?}");
+}

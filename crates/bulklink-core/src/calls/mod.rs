@@ -423,7 +423,7 @@ impl Calls {
         let (entered, waited_nanos) = (call.entered, call.waited_nanos);
         let recorded = part.as_recorded();
         let end = Instant::FAR_FUTURE;
-        let (kept_nanos, by_gate, outcome) = (Call::NOT_KEPT, false, Some(Outcome::Success));
+        let (kept_nanos, by_gate, outcome) = (Call::NOT_KEPT, false, call.outcome);
         let call = Call { entered, end, waited_nanos, kept_nanos, by_gate, outcome, grant: Some(part) };
         Ok((grant, recorded(self.entries.insert(call, 0))))
     }

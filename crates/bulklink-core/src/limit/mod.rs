@@ -66,7 +66,8 @@ pub struct Sample {
     /// Units in use at its end, with its own.
     pub in_flight: usize,
     /// Whether more calls came than were admitted: it waited, or since the last sample another
-    /// one has begun to wait or was turned away.
+    /// one has begun to wait or was turned away. Not because all units are in use: compare
+    /// [`in_flight`](Sample::in_flight) with the limit for that, as [`Knee`] does.
     pub pressed: bool,
     /// How it ended.
     pub outcome: Outcome,
@@ -108,6 +109,48 @@ impl Sample {
 ///
 /// It is pure: the same samples give the same limits. A program with an idea of its own implements
 /// it, and has it run in a bulkhead as the ones of this crate do.
+///
+/// ```
+/// use bulklink_core::Instant;
+/// use bulklink_core::limit::{Limit, Outcome, Sample, State, Step};
+/// use core::time::Duration;
+///
+/// /// One more after each success, half after each overload.
+/// #[derive(Clone)]
+/// struct Halving(usize, Step);
+///
+/// impl Limit for Halving {
+///     fn sample(&mut self, sample: &Sample) {
+///         let (limit, step) = match sample.outcome {
+///             Outcome::Success if sample.pressed => (self.0 + 1, Step::MoreHelps),
+///             Outcome::Overload => (self.0 / 2, Step::WasTold),
+///             _ => return,
+///         };
+///         *self = Halving(limit.clamp(4, 100), step);
+///     }
+///
+///     fn limit(&self) -> usize {
+///         self.0
+///     }
+///
+///     fn bounds(&self) -> (usize, usize) {
+///         (4, 100)
+///     }
+///
+///     fn state(&self) -> State {
+///         let mut state = State::of(self.0);
+///         state.step = self.1;
+///         state
+///     }
+/// }
+///
+/// let mut limit = Halving(20, Step::Set);
+/// let sample = Sample::new(Instant::EPOCH, Duration::from_millis(30)).pressed(true);
+/// limit.sample(&sample);
+/// assert_eq!(limit.limit(), 21);
+/// limit.sample(&sample.outcome(Outcome::Overload));
+/// assert_eq!((limit.limit(), limit.state().step), (10, Step::WasTold));
+/// ```
 pub trait Limit {
     /// Takes a call into account that has ended.
     fn sample(&mut self, sample: &Sample);
@@ -136,11 +179,12 @@ pub struct State {
     /// more slots would give: 1 while each slot works alone, 0 where more of them change nothing,
     /// and less where they do harm.
     pub slope: f64,
-    /// How many times as long calls take as they would alone.
+    /// How many times as long calls take as they would alone, by the estimate of the
+    /// [baseline](State::baseline): under a constant load that rises, and this is too low.
     pub inflation: f64,
     /// How many calls would run if each took as long as it takes alone.
     pub useful: f64,
-    /// How long a call takes alone.
+    /// How long a call takes alone: an estimate.
     pub baseline: Duration,
     /// From how many units on it became worse, if that is remembered.
     pub edge: Option<usize>,
@@ -298,5 +342,7 @@ fn seconds_since(now: Instant, earlier: Instant) -> f64 {
     if nanos < SECOND { nanos as f64 * NANO } else { seconds(Duration::from_nanos(nanos)) }
 }
 
+/// A time that is so much before the latest one is that of a clock that was set back.
+const CROSSING: Duration = Duration::from_secs(1);
 const NANO: f64 = 1e-9;
 const SECOND: u64 = 1_000_000_000;

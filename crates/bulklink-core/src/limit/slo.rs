@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Bounds, Limit, Outcome, Sample, State, Step, nearest};
+use super::{Bounds, CROSSING, Limit, Outcome, Sample, State, Step, nearest};
 use crate::Instant;
 
 /// A limit by a target: it keeps nine of ten calls within this length.
@@ -12,7 +12,9 @@ use crate::Instant;
 /// at least; otherwise it grows by 2 %, and by one at least, if calls [pressed](Sample::pressed).
 ///
 /// It is right where all calls are alike and the target is known; with calls that take longer by
-/// themselves it falls to its least. [`Knee`](super::Knee) needs no target.
+/// themselves it falls to its least. The target is for the time in a slot, without the wait: half
+/// of the callers' deadline is a good one, if nine of ten calls take half of that alone.
+/// [`Knee`](super::Knee) needs no target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slo {
     target: Duration,
@@ -70,6 +72,10 @@ impl Slo {
             self.step = Step::NotPressed;
         }
         self.limit = self.bounds.clamp(self.limit);
+    }
+
+    fn open(&mut self, from: Instant) {
+        self.from = Some(from);
         (self.calls, self.long, self.overloads, self.pressed) = (0, 0, 0, false);
     }
 }
@@ -78,6 +84,10 @@ impl Limit for Slo {
     fn sample(&mut self, sample: &Sample) {
         if sample.outcome == Outcome::Ignore {
             return;
+        }
+        if self.from.is_some_and(|from| sample.now.saturating_add(CROSSING) < from) {
+            // The clock was set back: nothing before it can be compared.
+            self.open(sample.now);
         }
         let from = *self.from.get_or_insert(sample.now);
         self.calls = self.calls.saturating_add(1);
@@ -89,7 +99,7 @@ impl Limit for Slo {
         let least_age = LEAST_AGE.max(sample.hold);
         if self.calls >= LEAST_CALLS && sample.now.saturating_since(from) >= least_age {
             self.close();
-            self.from = Some(sample.now);
+            self.open(sample.now);
         }
     }
 

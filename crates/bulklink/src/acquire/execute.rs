@@ -35,6 +35,13 @@ enum Stage<A, S> {
 pub(crate) trait Answer<T> {
     type Value;
 
+    /// Returns whether the operation did its work. Otherwise its end says nothing to an adaptive
+    /// limit, as that of an operation that is cancelled.
+    #[inline]
+    fn is_success(_output: &T) -> bool {
+        true
+    }
+
     fn answer(outcome: Result<T, Rejection>) -> Self::Value;
 }
 
@@ -55,6 +62,11 @@ impl<T> Answer<T> for Plain {
 
 impl<T, E> Answer<Result<T, E>> for Flat {
     type Value = Result<T, ExecuteError<E>>;
+
+    #[inline]
+    fn is_success(output: &Result<T, E>) -> bool {
+        output.is_ok()
+    }
 
     #[inline]
     fn answer(outcome: Result<Result<T, E>, Rejection>) -> Self::Value {
@@ -92,7 +104,9 @@ where
         // In this order, as in a drop: the operation ends before its slot is free.
         this.operation.set(None);
         if let Stage::Running(slot) = this.stage {
-            slot.complete();
+            if M::is_success(&output) {
+                slot.complete();
+            }
         }
         *this.stage = Stage::Done;
         Poll::Ready(M::answer(Ok(output)))

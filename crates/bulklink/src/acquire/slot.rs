@@ -158,8 +158,9 @@ impl<'a> Slot<'a> {
 impl Slot<'_> {
     /// Sets how the operation ended, for the [adaptive limit](crate::Builder::adaptive) of the
     /// bulkhead: as a success, if this is not called. A slot that is dropped while its thread
-    /// panics, or whose `execute` is cancelled, is [ignored](Outcome::Ignore); but if it is
-    /// cancelled at its deadline, it is an [overload](Outcome::Overload).
+    /// panics, or whose `execute` is cancelled, is [ignored](Outcome::Ignore), as an error of
+    /// `execute_fallible` is; but at its deadline, each of them is an
+    /// [overload](Outcome::Overload).
     ///
     /// Takes the lock once. Does nothing in a bulkhead without an adaptive limit.
     ///

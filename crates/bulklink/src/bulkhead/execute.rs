@@ -51,6 +51,10 @@ impl<R: Runtime> Bulkhead<R> {
     /// As [`execute`](Bulkhead::execute), for an operation that can fail: a rejection and the
     /// operation's own error come as one error type.
     ///
+    /// For an [adaptive limit](crate::Builder::adaptive) an error is no sign of the load, while
+    /// every end of `execute` is a success. A [slot](Bulkhead::slot) with
+    /// [`set_outcome`](crate::Slot::set_outcome) says more.
+    ///
     /// # Errors
     ///
     /// [`ExecuteError::Rejected`] as [`execute`](Bulkhead::execute), and

@@ -24,7 +24,8 @@ pub(crate) struct Adaptation {
     figures: Adaptive,
     /// How many calls end from one sample to the next, and how many more until the next one.
     one_in: u32,
-    left: u32,
+    left: u64,
+    chance: u64,
     /// Whether calls pressed, and the units of those that ended, since the latest sample.
     pressed: bool,
     successes: usize,
@@ -62,7 +63,10 @@ impl Adaptation {
         }
         let machine = self.machine.take()?;
         let sample = sample.units(core::mem::take(units)).pressed(core::mem::take(&mut self.pressed));
-        self.left = self.one_in;
+        // By chance, because outcomes may have a rhythm. The mean of the distances is `one_in`.
+        self.chance = self.chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let distances = 2 * u64::from(self.one_in) - 1;
+        self.left = 1 + below(distances, self.chance);
         Some(Judge { machine, sample, ceiling: self.ceiling, figures: self.figures })
     }
 
@@ -71,6 +75,11 @@ impl Adaptation {
         let units = self.figures.state.limit;
         (self.figures.mode != Mode::Monitor).then_some(Bound { units, or_one_call: true })
     }
+}
+
+/// Returns a number below this one, by random bits.
+fn below(count: u64, bits: u64) -> u64 {
+    ((u128::from(count) * u128::from(bits)) >> 64) as u64
 }
 
 impl GateState {
@@ -107,7 +116,8 @@ impl Shared {
             ceiling,
             figures,
             one_in,
-            left: one_in,
+            left: one_in.into(),
+            chance: 0,
             pressed: false,
             successes: 0,
             overloads: 0,
@@ -157,16 +167,20 @@ impl Shared {
             return trace::limit_failed(self, &machine.logged.failed, &figures);
         };
         let (before, after) = (figures.state.limit, state.limit);
+        let is_active = figures.mode == Mode::Active;
         let moved = Adaptive {
             state,
-            raised: figures.raised + u64::from(after > before),
-            lowered: figures.lowered + u64::from(after < before),
+            raised: figures.raised + u64::from(is_active && after > before),
+            lowered: figures.lowered + u64::from(is_active && after < before),
             ..figures
         };
         let logged = (before != after).then(|| machine.logged.moved.clone());
         let put_back = |adaptation: &mut Adaptation| {
-            // The mode may have been changed meanwhile.
-            adaptation.figures = Adaptive { mode: adaptation.figures.mode, ..moved };
+            // The mode may have been changed meanwhile. Nothing moves once it is frozen.
+            let mode = adaptation.figures.mode;
+            if mode != Mode::Frozen {
+                adaptation.figures = Adaptive { mode, ..moved };
+            }
             adaptation.machine = Some(machine);
             adaptation.bound()
         };
@@ -174,9 +188,11 @@ impl Shared {
             self.beside_the_word(|state| state.adaptation().map(put_back));
             return;
         };
+        // The judgement of a foreign limit may have taken long.
+        let now = self.now_if_sound();
         self.input(|state| {
             if let Some(bound) = state.adaptation().map(put_back) {
-                self.set_ceiling_now(state, ceiling, bound, sample.now);
+                self.set_ceiling_now(state, ceiling, bound, now);
             }
         });
         trace::limit_moved(self, &logged, before, &moved);

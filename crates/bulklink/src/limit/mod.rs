@@ -40,7 +40,6 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
-pub use bulklink_core::Instant;
 pub use bulklink_core::limit::{Fixed, Knee, Limit, Outcome, Sample, Slo, State, Step};
 use bulklink_core::{InvalidArgument, Limits};
 
@@ -146,15 +145,23 @@ impl Config {
 
     /// Checks the bounds against the limits of a bulkhead.
     pub(crate) fn check(&self, limits: &Limits, capacity_field: &str) -> Result<(), InvalidArgument> {
-        let ((least, most), capacity) = (self.make().bounds(), limits.capacity);
+        let limit = self.make();
+        let ((least, most), capacity) = (limit.bounds(), limits.capacity);
         // Not by `format_args!` in a variable, which older versions of Rust refuse.
         let error =
             |what: fmt::Arguments<'_>| Err(InvalidArgument::new("adaptive", format_args!("{least} to {most}"), what));
-        if least == 0 || least > most {
-            return error(format_args!("must begin at 1 or more, and not end before that"));
+        if least == 0 {
+            return error(format_args!("must begin at 1 or more"));
+        }
+        if least > most {
+            return error(format_args!("must not have a least limit above the greatest"));
         }
         if most > capacity {
             return error(format_args!("must not go beyond the {capacity_field} of {capacity}"));
+        }
+        let first = limit.limit();
+        if !(least..=most).contains(&first) {
+            return error(format_args!("must have its first limit between them, which is {first}"));
         }
         Ok(())
     }

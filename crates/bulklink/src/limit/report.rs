@@ -23,9 +23,13 @@ impl Adaptive {
     /// Returns whether the limit moves and its greatest value is in its way. Looking around that
     /// place, it is an eighth below it at times.
     fn is_at_most(&self) -> bool {
-        let (limit, most) = (self.state.limit, self.bounds.1);
-        let is_near = limit == most || self.state.step == Step::MoreHelps && limit >= most - most / 8;
-        self.mode == Mode::Active && is_near
+        let (limit, (least, most)) = (self.state.limit, self.bounds);
+        let is_near = match self.state.step {
+            Step::MoreHelps => limit >= most - most / 8,
+            Step::EnoughIsBusy | Step::WasTold | Step::RememberedPlace => false,
+            _ => limit == most,
+        };
+        self.mode == Mode::Active && least < most && is_near
     }
 }
 

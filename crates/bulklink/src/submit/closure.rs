@@ -42,6 +42,9 @@ where
         };
         let closure = self.operation.take().expect("it runs once");
         let outcome = catch(closure).map_err(JoinError::panicked);
+        if outcome.is_err() {
+            claim.cancel();
+        }
         drop(claim);
         self.job.end(outcome);
     }

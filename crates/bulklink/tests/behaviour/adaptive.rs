@@ -1,5 +1,7 @@
 //! A limit that finds itself: it moves a ceiling, by the calls that end.
 
+mod reports;
+
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -8,7 +10,7 @@ use std::time::Duration;
 use bulklink::limit::{Fixed, Knee, Limit, Mode, Outcome, Sample, State, Step};
 use bulklink::runtime::Clock;
 use bulklink::testing::Executor;
-use bulklink::{Builder, FindingCode, Partitions, Reason, Request, Severity};
+use bulklink::{Builder, Partitions, Reason, Request};
 
 use crate::{TestBulkhead, builder, executor, ms};
 
@@ -43,6 +45,10 @@ impl Puppet {
 
     fn samples(&self) -> Vec<Sample> {
         std::mem::take(&mut self.0.lock().unwrap().samples)
+    }
+
+    fn outcomes(&self) -> Vec<Outcome> {
+        self.samples().iter().map(|sample| sample.outcome).collect()
     }
 }
 
@@ -230,6 +236,44 @@ fn a_call_that_is_cancelled_at_its_deadline_is_an_overload() {
 }
 
 #[test]
+fn an_operation_that_fails_is_no_sample() {
+    let mut executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    executor.block_on(bulkhead.owned().execute_fallible(async { Err::<(), _>("refused") })).unwrap_err();
+    assert_eq!(puppet.outcomes(), []);
+    executor.block_on(bulkhead.owned().execute_fallible(async { Ok::<_, &str>(()) })).expect("it succeeds");
+    let output = executor.block_on(bulkhead.owned().execute(async { Err::<(), _>("a value") }));
+    output.expect("it is admitted").unwrap_err();
+    assert_eq!(puppet.outcomes(), [Outcome::Success; 2]);
+}
+
+#[test]
+fn a_part_of_a_slot_has_the_outcome_of_its_slot() {
+    let executor = executor();
+    let (bulkhead, puppet) = puppet_in(&executor, |builder| builder);
+    let mut slot = bulkhead.with(Request::new().cost(2)).try_slot().expect("free");
+    slot.set_outcome(Outcome::Overload);
+    drop(slot.split(1).expect("it has two"));
+    drop(slot);
+    assert_eq!(puppet.outcomes(), [Outcome::Overload; 2]);
+}
+
+#[test]
+fn nothing_moves_once_it_is_frozen() {
+    let executor = executor();
+    let (bulkhead, puppet) = bulkhead(&executor);
+    let (own, raised) = (bulkhead.clone(), puppet.clone());
+    // The mode changes while a call judges.
+    puppet.act(move || {
+        raised.set(7);
+        own.handle().set_limit_mode(Mode::Frozen);
+    });
+    call(&bulkhead);
+    let adaptive = bulkhead.status().adaptive.expect("it has one");
+    assert_eq!((ceiling(&bulkhead), adaptive.raised, adaptive.state.limit), (Some(2), 0, 2));
+}
+
+#[test]
 fn while_it_is_frozen_nothing_moves_and_nothing_is_learnt() {
     let executor = executor();
     let (bulkhead, puppet) = bulkhead(&executor);
@@ -311,87 +355,17 @@ fn a_limit_may_use_its_own_bulkhead() {
 fn one_in_so_many_calls_stands_for_the_others() {
     let executor = executor();
     let (bulkhead, puppet) = puppet_in(&executor, |builder| builder.sample_one_in(4));
-    for number in 0..12 {
+    // Their outcomes have a rhythm.
+    for number in 0..4_000 {
         let slot = bulkhead.try_slot().expect("free");
-        if number == 5 {
+        if number % 4 != 0 {
             slot.set_outcome(Outcome::Overload);
         }
     }
-    let seen: Vec<_> = puppet.samples().iter().map(|sample| (sample.units, sample.outcome)).collect();
-    assert_eq!(seen, [(4, Outcome::Success), (3, Outcome::Success), (4, Outcome::Success)]);
-}
-
-#[test]
-fn a_report_warns_of_a_limit_that_has_failed() {
-    let executor = executor();
-    let (bulkhead, puppet) = bulkhead(&executor);
-    assert_eq!(bulkhead.status().capacity_report().finding(FindingCode::AdaptiveLimitFailed), None);
-    puppet.set(9);
-    call(&bulkhead);
-    let report = bulkhead.status().capacity_report();
-    let text = "the adaptive limit panicked or left its bounds, and stays at 2";
-    assert_eq!(report.finding(FindingCode::AdaptiveLimitFailed).unwrap().message, text);
-    assert_eq!(report.to_string(), format!("bulkhead test: warning: {text}; 1 more finding"));
-    assert_eq!(report.findings.last().unwrap().code, FindingCode::UnboundedQueueWait, "in the order of codes");
-}
-
-/// Makes a bulkhead that has turned many calls away, and has moved its limit.
-fn rejecting(limit: usize, step: Step) -> TestBulkhead {
-    let executor = executor();
-    let (bulkhead, puppet) = puppet_in(&executor, |builder| builder.waiting_room(0));
-    let running = [(); 2].map(|()| bulkhead.try_slot().expect("free"));
-    (0..50).for_each(|_| drop(bulkhead.try_slot().unwrap_err()));
-    puppet.set(limit);
-    puppet.explain(step);
-    drop(running);
-    bulkhead
-}
-
-#[test]
-fn a_report_says_that_the_bounds_bind_where_the_limit_would_rise_and_calls_are_rejected() {
-    let found = |bulkhead: &TestBulkhead| {
-        let report = bulkhead.status().capacity_report();
-        report.finding(FindingCode::AdaptiveLimitAtBound).map(|finding| finding.message.clone())
-    };
-    let message = |limit| Some(format!("the adaptive limit of {limit} would go beyond its bounds, 1 to 8"));
-    // It looks around its place, by an eighth at most.
-    for (limit, step, expected) in [
-        (8, Step::MoreHelps, message(8)),
-        (7, Step::MoreHelps, message(7)),
-        (6, Step::MoreHelps, None),
-        (8, Step::Set, message(8)),
-        (7, Step::EnoughIsBusy, None),
-    ] {
-        assert_eq!(found(&rejecting(limit, step)), expected, "{limit}, {step:?}");
-    }
-    let bulkhead = rejecting(8, Step::MoreHelps);
-    let now = bulkhead.status();
-    let since = now.capacity_report_since(&now).unwrap();
-    assert_eq!(since.finding(FindingCode::AdaptiveLimitAtBound), None, "nothing was rejected since");
-    let other = bulkhead.handle().ceiling("fleet");
-    other.set(3);
-    assert_eq!(found(&bulkhead), None, "another controller binds");
-    drop(other);
-    bulkhead.handle().set_limit_mode(Mode::Frozen);
-    assert_eq!(found(&bulkhead), None);
-}
-
-#[test]
-fn partitions_have_the_limits_together_and_a_warning_of_those_that_have_failed() {
-    let executor = executor();
-    let puppet = Puppet::new(2);
-    let builder = Partitions::builder_on(executor.clock(), "tenants").parallelism(10).max_partitions(4);
-    let tenants = builder.adaptive(puppet.clone()).build().expect("valid");
-    assert_eq!(tenants.handle().sums().adaptive_limit, None, "there is none yet");
-    let _running = ["a", "b"].map(|key| tenants.key(&key).try_slot().expect("free"));
-    puppet.set(9);
-    drop(tenants.key(&"a").try_slot().expect("free"));
-    let sums = tenants.handle().sums();
-    assert_eq!((sums.adaptive_limit, sums.failed_limits), (Some(4), 1));
-    let report = tenants.handle().capacity_report(Some(&sums));
-    let finding = report.finding(FindingCode::AdaptiveLimitFailed).expect("it has failed");
-    let found = (finding.severity, finding.partitions, &*finding.message);
-    assert_eq!(found, (Severity::Warning, Some(1), "adaptive limit failed in 1 of 2 partitions"));
+    let samples = puppet.samples();
+    let overloads = samples.iter().filter(|sample| sample.outcome == Outcome::Overload);
+    let overloads: usize = overloads.map(|sample| sample.units).sum();
+    assert!((850..1_150).contains(&samples.len()) && (2_900..=3_000).contains(&overloads), "{overloads}");
 }
 
 #[test]
@@ -413,9 +387,12 @@ fn bad_bounds_are_refused_with_both() {
         builder.adaptive(Knee::between(least, most)).build().expect_err("they are bad").to_string()
     };
     assert_eq!(error(4, 11), "bulkhead test: adaptive must not go beyond the parallelism of 10, got 4 to 11");
-    let empty = "must begin at 1 or more, and not end before that";
-    assert_eq!(error(0, 5), format!("bulkhead test: adaptive {empty}, got 0 to 5"));
+    assert_eq!(error(0, 5), "bulkhead test: adaptive must begin at 1 or more, got 0 to 5");
+    let empty = "must not have a least limit above the greatest";
     assert_eq!(error(6, 5), format!("bulkhead test: adaptive {empty}, got 6 to 5"));
+    let text = builder(&executor).parallelism(10).adaptive(Puppet::new(99)).build().unwrap_err().to_string();
+    let outside = "must have its first limit between them, which is 99";
+    assert_eq!(text, format!("bulkhead test: adaptive {outside}, got 1 to 8"));
     let built = builder(&executor).parallelism(10).adaptive(Fixed::new(3));
     let text = built.clone().sample_one_in(0).build().unwrap_err().to_string();
     assert_eq!(text, "bulkhead test: sample_one_in must be at least 1, got 0");

@@ -32,14 +32,12 @@ pub const SETS: [Set; 6] = [
     Set { name: "W", trust: "Written after V, and seen as well by now.", plants: w::plants },
     Set {
         name: "X",
-        trust: "Written after situations of production, and met once, unseen. `Knee` was mended after that by \
-                scenes on sockets.",
+        trust: "Written after situations of production, and met once. `Knee` was mended after that.",
         plants: x::plants,
     },
     Set {
         name: "Y",
-        trust: "Written when the rules had been mended after scenes on sockets. All rules met them once, unseen; \
-                none was changed.",
+        trust: "Written after that, and met once, unseen. No rule was changed because of it.",
         plants: y::plants,
     },
 ];
