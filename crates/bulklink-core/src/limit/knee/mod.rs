@@ -153,25 +153,24 @@ impl Knee {
     /// Notes how calls follow each other, and finds stalls. Returns whether time went on as
     /// before.
     fn note_gap(&mut self, now: Instant, hold: f64) -> bool {
-        let lag = self.lag();
-        let holds = &mut self.holds;
         // The first call opens the first window.
-        let Some(last) = holds.last.replace(now) else { return false };
+        let Some(last) = self.holds.last.replace(now) else { return false };
         let gap = seconds_since(now, last);
         // What comes again and again, such as batches of calls that time out together, is no
         // stall.
-        if self.has_judged && holds.gap > 0.0 && gap > 3.0 * lag && gap > 30.0 * holds.gap {
+        let is_long = self.has_judged && self.holds.gap > 0.0 && gap > 30.0 * self.holds.gap;
+        if is_long && gap > 3.0 * self.lag() {
             // Nothing ended for long. If this call ran through it, all that ran stood still; if
             // not, nothing ran.
             if hold > 0.9 * gap {
                 self.has_judged = false;
-                holds.void_before = now;
+                self.holds.void_before = now;
                 self.counts.stalls = self.counts.stalls.wrapping_add(1);
                 self.step = Step::Stalled;
             }
             return false;
         }
-        holds.gap += 0.05 * (gap - holds.gap);
+        self.holds.gap += 0.05 * (gap - self.holds.gap);
         true
     }
 
