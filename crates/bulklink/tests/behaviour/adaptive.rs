@@ -297,6 +297,7 @@ fn while_it_monitors_it_only_shows_its_wish() {
     puppet.set(5);
     call(&bulkhead);
     assert_eq!((ceiling(&bulkhead), limit(&bulkhead)), (None, 5));
+    assert_eq!(bulkhead.status().adaptive.map(|adaptive| adaptive.raised), Some(0), "it has no ceiling");
     bulkhead.handle().set_limit_mode(Mode::Active);
     assert_eq!(ceiling(&bulkhead), Some(5));
     bulkhead.handle().set_limit_mode(Mode::Monitor);

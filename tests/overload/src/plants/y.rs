@@ -28,7 +28,7 @@ fn bursts() -> [Plant; 3] {
         [(time, 60.0), (time + 10.0, 1500.0), (time + 16.0, 60.0)]
     });
     [
-        // The proxy gives up on calls in the hidden queue and sends others; that tells nothing.
+        // The proxy gives up on calls in the hidden queue and sends others; that says nothing.
         Plant {
             fails_as: Outcome::Ignore,
             ..Plant::new("Y1 bursts through a retrying proxy", Backend::new(Kind::Workers, 24.0, 0.04, Exponential))

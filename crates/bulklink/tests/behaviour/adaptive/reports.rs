@@ -46,6 +46,8 @@ fn a_report_says_that_the_bounds_bind_where_the_limit_would_rise_and_calls_are_r
         (6, Step::MoreHelps, None),
         (8, Step::Set, message(8)),
         (7, Step::EnoughIsBusy, None),
+        (8, Step::EnoughIsBusy, None),
+        (8, Step::WasTold, None),
     ] {
         assert_eq!(found(&rejecting(limit, step)), expected, "{limit}, {step:?}");
     }
