@@ -46,6 +46,9 @@ pub enum EventKind {
     /// The waiting room, its bound in units, or the wait limit was changed. A change of the
     /// capacity with them is [`Resized`](EventKind::Resized), which comes next.
     Reconfigured,
+    /// A waiting request was rejected because one of another line of the same
+    /// [pool](crate::pool) needed its place.
+    Displaced,
 }
 
 /// Which events a gate records, and a handler is called for.
@@ -74,12 +77,13 @@ impl EventFilter {
     pub const ALL: EventFilter = EventFilter(u32::MAX);
 
     /// Rejections, for any reason: [`Saturated`](EventKind::Saturated),
-    /// [`Expired`](EventKind::Expired), [`ClosedRejection`](EventKind::ClosedRejection) and
-    /// [`Uncollected`](EventKind::Uncollected).
+    /// [`Expired`](EventKind::Expired), [`ClosedRejection`](EventKind::ClosedRejection),
+    /// [`Uncollected`](EventKind::Uncollected) and [`Displaced`](EventKind::Displaced).
     pub const REJECTIONS: EventFilter = EventFilter::of(EventKind::Saturated)
         .or(EventFilter::of(EventKind::Expired))
         .or(EventFilter::of(EventKind::ClosedRejection))
-        .or(EventFilter::of(EventKind::Uncollected));
+        .or(EventFilter::of(EventKind::Uncollected))
+        .or(EventFilter::of(EventKind::Displaced));
 
     /// The beginning of each wait in the queue, and its end: an admission, an expiry, a
     /// cancellation, or a rejection on closing. A request that expires or is rejected as closed
@@ -88,7 +92,8 @@ impl EventFilter {
         .or(EventFilter::of(EventKind::Queued))
         .or(EventFilter::of(EventKind::Expired))
         .or(EventFilter::of(EventKind::Cancelled))
-        .or(EventFilter::of(EventKind::ClosedRejection));
+        .or(EventFilter::of(EventKind::ClosedRejection))
+        .or(EventFilter::of(EventKind::Displaced));
 
     /// Changes of the gate itself: limits, pauses and closing.
     pub const CHANGES: EventFilter = EventFilter::of(EventKind::Resized)

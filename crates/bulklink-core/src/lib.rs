@@ -109,6 +109,7 @@ mod fifo;
 mod fork;
 mod gate;
 mod grant;
+mod heap;
 #[cfg(feature = "histogram")]
 mod histogram;
 #[cfg(not(feature = "histogram"))]
@@ -121,6 +122,8 @@ pub mod limit;
 mod limits;
 mod list;
 pub mod partitions;
+#[cfg(feature = "restriction")]
+pub mod pool;
 mod queue;
 mod rejection;
 mod report;

@@ -16,6 +16,9 @@ pub enum Reason {
     Expired,
     /// The gate is closed.
     Closed,
+    /// The request waited, and gave up its place to one of another line of the same
+    /// [pool](crate::pool).
+    Displaced,
     /// A slot was handed over to the request in the queue, and was
     /// [taken back](crate::Calls::collect_limit), because it was not collected in time.
     Uncollected,
@@ -82,7 +85,7 @@ pub struct Rejection {
     pub(crate) occupancy: Occupancy,
     /// As in [`Request`](crate::Request).
     pub(crate) cost: u32,
-    /// For the reason `Expired`, the limit on the wait. For `Closed`, the wait. For `Uncollected`,
+    /// For the reason `Expired`, the limit on the wait. For `Closed` and `Displaced`, the wait. For `Uncollected`,
     /// how long the slot was not collected. For `Saturated`, the units that wait, in the upper
     /// half, and their bound, if the request was rejected because of it; else zero.
     pub(crate) exact: u64,
@@ -132,7 +135,7 @@ impl Rejection {
     #[must_use]
     pub const fn waited(&self) -> Duration {
         let exact = match self.reason {
-            Reason::Expired | Reason::Closed => self.exact,
+            Reason::Expired | Reason::Closed | Reason::Displaced => self.exact,
             Reason::Saturated | Reason::Uncollected => 0,
         };
         Duration::from_nanos(exact.saturating_add(unpack(self.waited, FRACTION)))

@@ -26,6 +26,10 @@ pub(super) struct Controlled<W> {
     /// The events that are recorded, without those that are only watched.
     recorded: EventFilter,
     watchers: Vec<Watcher<W>>,
+    /// The units that a pool lends to the gate, if it is the gate of a line.
+    pub(super) lent: Option<u32>,
+    /// The waiters that gave up their place to calls of other lines.
+    pub(super) displaced: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -175,12 +179,32 @@ impl<W> Gate<W> {
         self.controlled.as_ref()?.restriction.as_ref()
     }
 
-    fn controlled_mut(&mut self) -> &mut Controlled<W> {
+    pub(super) fn controlled_mut(&mut self) -> &mut Controlled<W> {
         let recorded = self.observed;
         self.controlled.get_or_insert_with(|| {
             let (refused, before, watchers) = (0, Peaks::default(), Vec::new());
-            Box::new(Controlled { restriction: None, fetch: (Duration::ZERO, 0), refused, before, recorded, watchers })
+            Box::new(Controlled {
+                restriction: None,
+                fetch: (Duration::ZERO, 0),
+                refused,
+                before,
+                recorded,
+                watchers,
+                lent: None,
+                displaced: 0,
+            })
         })
+    }
+
+    /// Returns the units that a pool lends to the gate, if it is the gate of a line.
+    #[inline]
+    pub(super) fn lent(&self) -> Option<u32> {
+        self.controlled.as_ref()?.lent
+    }
+
+    /// Returns how many waiters gave up their place to calls of other lines.
+    pub(super) fn displaced(&self) -> u64 {
+        self.controlled.as_ref().map_or(0, |controlled| controlled.displaced)
     }
 
     /// Lifts the restriction.

@@ -149,8 +149,10 @@ impl<W> Gate<W> {
                 (&mut self.totals.saturated, EventKind::Saturated)
             }
             Reason::Expired => (&mut self.totals.expired_before_queue, EventKind::Expired),
-            // On entry, no request is rejected as uncollected.
-            Reason::Closed | Reason::Uncollected => (&mut self.totals.closed_before_queue, EventKind::ClosedRejection),
+            // On entry, no request is rejected as uncollected or displaced.
+            Reason::Closed | Reason::Uncollected | Reason::Displaced => {
+                (&mut self.totals.closed_before_queue, EventKind::ClosedRejection)
+            }
         };
         *count += 1;
         self.note(kind, cost as usize);

@@ -9,6 +9,8 @@ mod controlled;
 mod controlled;
 mod enter;
 mod leave;
+#[cfg(feature = "restriction")]
+mod lent;
 mod output;
 mod parts;
 mod publish;

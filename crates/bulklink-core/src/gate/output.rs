@@ -123,6 +123,7 @@ impl<W> Gate<W> {
             in_flight: self.in_flight as usize,
             in_use: self.in_use as usize,
             written_off: 0,
+            displaced: self.displaced(),
             split: 0,
             merged: 0,
             waiting: self.queue.len() as usize,

@@ -56,6 +56,8 @@ impl<W> Gate<W> {
         let is_first_room = self.waiting_room == self.queue.expected();
         match self.admissible {
             _ if self.paused || !is_first_room || self.observed.needs_gate_to_reject() => 0,
+            // A pool may lend more.
+            _ if self.lent().is_some() => 0,
             admissible if admissible < self.capacity => RESTRICTED,
             _ => COMPLETE,
         }

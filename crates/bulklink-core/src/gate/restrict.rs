@@ -58,12 +58,19 @@ impl<W> Gate<W> {
     #[cold]
     #[inline(never)]
     pub(super) fn bind(&mut self) {
-        self.admissible = match self.kept() {
+        let bound = self.bound();
+        self.admissible = self.lent().map_or(bound, |lent| lent.min(bound));
+        self.rejecting = byte_of(self.rejecting_flag());
+    }
+
+    /// Returns the capacity that admission sees, were no units lent.
+    #[inline]
+    pub(super) fn bound(&self) -> u32 {
+        match self.kept() {
             _ if self.paused => 0,
             Some(restriction) => self.within_capacity(restriction.units),
             None => self.capacity,
-        };
-        self.rejecting = byte_of(self.rejecting_flag());
+        }
     }
 
     fn within_capacity(&self, units: usize) -> u32 {

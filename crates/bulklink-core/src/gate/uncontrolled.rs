@@ -16,6 +16,16 @@ impl<W> Gate<W> {
         self.controlled.as_ref().map(|(none, _)| match *none {})
     }
 
+    #[inline]
+    pub(super) fn lent(&self) -> Option<u32> {
+        None
+    }
+
+    #[inline]
+    pub(super) fn displaced(&self) -> u64 {
+        0
+    }
+
     pub(super) fn lift(&mut self) {}
 
     #[inline]

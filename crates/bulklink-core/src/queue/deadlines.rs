@@ -2,11 +2,11 @@
 
 use core::num::NonZeroU64;
 
-use super::heap::Heap;
 use super::list::{Linked, Links, List};
 use super::node::Stamp;
 use super::slab::{Place, Slab};
 use crate::Instant;
+use crate::heap::{Heap, Ranked};
 
 /// The deadlines of the waiting requests.
 ///
@@ -16,7 +16,7 @@ use crate::Instant;
 pub(super) struct Deadlines {
     entries: Slab<Due>,
     in_order: List,
-    others: Heap,
+    others: Heap<Due>,
 }
 
 /// The deadline of one request.
@@ -38,12 +38,13 @@ pub(super) enum Location {
     Heaped(u32),
 }
 
+#[cfg(test)]
 impl Due {
-    /// Returns whether this deadline comes first. Among equal deadlines, the earlier arrival comes
-    /// first.
-    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
-    pub(super) fn is_before(&self, other: &Due) -> bool {
-        self.at < other.at || (self.at == other.at && self.stamp.is_before(other.stamp))
+    fn position(&self) -> u32 {
+        match self.location {
+            Location::Heaped(position) => position,
+            Location::Listed(_) => u32::MAX,
+        }
     }
 }
 
@@ -117,7 +118,20 @@ impl Deadlines {
 
     #[cfg(test)]
     pub(super) fn assert_sound(&self) {
-        self.others.assert_sound(&self.entries);
+        self.others.assert_sound(&self.entries, Due::position);
+    }
+}
+
+impl Ranked<Due> for Due {
+    /// Among equal deadlines, the earlier arrival comes first.
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
+    fn is_before(&self, other: &Due) -> bool {
+        self.at < other.at || (self.at == other.at && self.stamp.is_before(other.stamp))
+    }
+
+    #[inline]
+    fn set_position(&mut self, position: u32) {
+        self.location = Location::Heaped(position);
     }
 }
 

@@ -2,7 +2,6 @@
 //! yet collected.
 
 mod deadlines;
-mod heap;
 mod joining;
 mod node;
 #[cfg(test)]
@@ -185,6 +184,12 @@ impl<W> Queue<W> {
     pub(crate) fn first(&self) -> Option<(Place, &Waiting<W>)> {
         let place = self.line.first()?;
         Some((place, self.waiting(place)))
+    }
+
+    /// Returns the last request in line.
+    #[cfg(feature = "restriction")]
+    pub(crate) fn last(&self) -> Option<Place> {
+        self.line.last()
     }
 
     #[inline]

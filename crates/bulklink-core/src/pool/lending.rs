@@ -1,0 +1,271 @@
+//! Lending units to the gates of lines, and taking them back.
+
+use super::room::Room;
+use super::{Class, Cost, DIMENSIONS, Key, LineState, Pool};
+use crate::Instant;
+use crate::slab::Place;
+
+/// The calls of one key and class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineId {
+    /// The key.
+    pub key: Key,
+    /// The class.
+    pub class: Class,
+}
+
+/// The demand of a line, as its gate has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The units in use.
+    pub in_use: Cost,
+    /// How many calls wait.
+    pub waiting: u32,
+    /// The units of each kind that they wait for.
+    pub units: [u64; DIMENSIONS],
+    /// The first of them.
+    pub head: Option<Head>,
+}
+
+/// The first waiter of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its costs.
+    pub cost: Cost,
+    /// Whether the gate itself would admit it, if it were lent the units.
+    pub may_run: bool,
+}
+
+impl Demand {
+    /// The demand of a line without operations and waiters.
+    pub const NONE: Demand = Demand { in_use: [0; DIMENSIONS], waiting: 0, units: [0; DIMENSIONS], head: None };
+}
+
+/// The limit by which a call that comes gets neither units nor a place in the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Refused {
+    /// A limit of its own key: the ceiling, the waiting room, or a pause.
+    Key,
+    /// The capacity or the waiting room that all keys share, or the turns of others.
+    Shared,
+    /// The units of the second kind, in use or waited for.
+    Units,
+    /// Units that are left to better classes, or kept for other keys.
+    Headroom,
+}
+
+/// The gates of all lines.
+///
+/// While the pool works with them, no [`Word`](crate::plumbing::Word) of theirs is live, but for
+/// those that [`finish`](Pool::finish) has published and [`recall`](Lines::recall) has not taken
+/// back.
+pub trait Lines {
+    /// Takes back the word of a line, so that its gate has all figures, and the units that are lent
+    /// to it. Returns its demand, or [`Demand::NONE`] if the gate is gone.
+    fn recall(&mut self, line: LineId) -> Demand;
+
+    /// Admits the first waiter of a line at `now`, after those that are due have expired, if one
+    /// with this cost is first then. Returns whether that is so, and the demand after it.
+    fn admit(&mut self, line: LineId, cost: Cost, now: Instant) -> (bool, Demand);
+
+    /// Returns the largest costs of a waiter of a line.
+    fn largest_cost(&mut self, line: LineId) -> Cost;
+
+    /// Rejects the newest waiter of a line. Returns the demand after it.
+    fn displace(&mut self, line: LineId, now: Instant) -> Demand;
+}
+
+impl Pool {
+    /// Begins an input to a line, whose word the caller has taken back: from now on its units are
+    /// lent to it no more.
+    pub fn begin(&mut self, line: LineId) {
+        let place = self.line(line);
+        self.retire(place);
+    }
+
+    /// Prepares for a call of this line that comes at `now`, which its gate would not reject
+    /// whatever room there is. `demand` is that of the gate, after those that are due have expired.
+    ///
+    /// If it is admitted at once, the pool lends the units: the gate must be lent so many more than
+    /// are in use, and be given the request. Else the request may queue in the gate; or it must not
+    /// wait, because of this limit.
+    ///
+    /// # Errors
+    ///
+    /// If the call gets neither units nor a place in the queue.
+    pub fn prepare(
+        &mut self,
+        lines: &mut impl Lines,
+        line: LineId,
+        demand: &Demand,
+        cost: Cost,
+        may_queue: bool,
+        now: Instant,
+    ) -> Result<Prepared, Refused> {
+        let place = self.line(line);
+        self.note(place, demand, demand.in_use);
+        // Waiters that have expired may have been before others.
+        self.serve(lines, now);
+        loop {
+            if self.goes_first(place, cost) && self.obtain(lines, place, cost) {
+                self.lend(place, cost);
+                return Ok(Prepared::Lent);
+            }
+            if !may_queue {
+                return Err(self.refusal(place, cost));
+            }
+            match self.room_for(place, cost)? {
+                Room::Free => return Ok(Prepared::Queues),
+                Room::Displace(longest) => {
+                    self.displaced += 1;
+                    let demand = lines.displace(self.id(longest), now);
+                    self.note(longest, &demand, demand.in_use);
+                    // The waiter that is gone may have been before others.
+                    self.serve(lines, now);
+                }
+            }
+        }
+    }
+
+    /// Ends an input to a line: takes note of its demand, and lends units to the lines whose turn
+    /// it is at `now`. Returns the units that are lent to it, with which its word may be live; none
+    /// if no word may be.
+    pub fn finish(&mut self, lines: &mut impl Lines, line: LineId, demand: &Demand, now: Instant) -> Option<u32> {
+        let place = self.line(line);
+        let (held, may_keep) = (self.lines[place].held[0], self.may_be_live(place));
+        self.note(place, demand, demand.in_use);
+        if may_keep && self.may_be_live(place) {
+            // The units that it gave back stay with it.
+            self.note(place, demand, [held.max(demand.in_use[0]), demand.in_use[1]]);
+        }
+        self.serve(lines, now);
+        if !self.may_be_live(place) {
+            return None;
+        }
+        while self.live_len >= Pool::LIVE {
+            self.take_back(lines);
+        }
+        self.lines[place].is_live = true;
+        self.lines[place].links = self.live.links_for_push();
+        self.live.push_back(&mut self.lines, place);
+        self.live_len += 1;
+        Some(self.lines[place].held[0])
+    }
+
+    /// Lends units to the lines whose turn it is at `now`.
+    pub fn serve(&mut self, lines: &mut impl Lines, now: Instant) {
+        while self.is_contended() {
+            // From now on each unit that is given back comes to the pool.
+            while self.take_back(lines) {}
+            let Some(next) = self.next() else { return };
+            let Some(head) = self.lines[next].head else { return };
+            let (is_admitted, demand) = lines.admit(self.id(next), head.cost, now);
+            if is_admitted {
+                self.take_turn(next, head.cost, self.weights);
+            }
+            self.note(next, &demand, demand.in_use);
+            self.peak_in_use = self.peak_in_use.max(self.in_use[0]);
+            self.come_due();
+        }
+    }
+
+    /// Returns whether units would be lent to a line now, if it were known that it is.
+    #[must_use]
+    pub fn wants_now(&self) -> bool {
+        self.is_contended() && self.next().is_some()
+    }
+
+    /// Takes back all units that are lent and not in use, so that the figures are those in use.
+    pub fn take_back_all(&mut self, lines: &mut impl Lines) {
+        while self.take_back(lines) {}
+    }
+
+    /// Lends units to a call that comes.
+    fn lend(&mut self, place: Place, cost: Cost) {
+        let LineState { key, held, .. } = self.lines[place];
+        let is_contended = self.is_contended();
+        if is_contended {
+            let weight = self.keys[key].share.weight;
+            self.take_turn(place, cost, self.weights + u64::from(weight));
+        }
+        self.hold(place, [0, 1].map(|d| held[d] + cost[d]));
+        self.peak_in_use = self.peak_in_use.max(self.in_use[0]);
+        if self.keys[key].waiting > 0 {
+            self.refresh(key);
+        }
+        if is_contended {
+            self.come_due();
+        }
+    }
+
+    /// Returns whether the word of a line may be live: no line waits for its turn, and its key gets
+    /// units.
+    fn may_be_live(&self, place: Place) -> bool {
+        let key = self.lines[place].key;
+        !self.is_contended() && !self.keys[key].share.is_paused && self.is_below_ceiling(key)
+    }
+
+    /// Takes units back from lines until a call may take its own. Returns whether it may.
+    fn obtain(&mut self, lines: &mut impl Lines, place: Place, cost: Cost) -> bool {
+        let LineState { key, class, .. } = self.lines[place];
+        // A peak counts units in use alone.
+        if self.in_use[0] + cost[0] > self.peak_in_use {
+            self.take_back_all(lines);
+        }
+        loop {
+            if self.may_take(key, class as usize, cost) {
+                return true;
+            }
+            if !self.take_back(lines) {
+                return false;
+            }
+        }
+    }
+
+    /// Takes back the units of the line whose word has been live the longest. Returns whether there
+    /// was one.
+    fn take_back(&mut self, lines: &mut impl Lines) -> bool {
+        let Some(oldest) = self.live.first() else { return false };
+        self.retire(oldest);
+        let demand = lines.recall(self.id(oldest));
+        self.note(oldest, &demand, demand.in_use);
+        true
+    }
+
+    /// Notes that the word of a line is live no more.
+    pub(super) fn retire(&mut self, place: Place) {
+        let line = &mut self.lines[place];
+        if line.is_live {
+            line.is_live = false;
+            let links = line.links;
+            self.live.remove(&mut self.lines, links);
+            self.live_len -= 1;
+        }
+    }
+
+    /// Returns the limit because of which a call is not admitted at once.
+    fn refusal(&self, place: Place, cost: Cost) -> Refused {
+        let LineState { key, class, .. } = self.lines[place];
+        let share = &self.keys[key].share;
+        if share.is_paused || !self.is_within_ceiling(key, cost) {
+            return Refused::Key;
+        }
+        if cost[0] > self.free(0) {
+            return Refused::Shared;
+        }
+        if cost[1] > self.free(1) {
+            return Refused::Units;
+        }
+        if self.may_take(key, class as usize, cost) { Refused::Shared } else { Refused::Headroom }
+    }
+}
+
+/// The way of a call into its gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prepared {
+    /// The units for it are lent.
+    Lent,
+    /// It may wait in the queue.
+    Queues,
+}

@@ -1,0 +1,470 @@
+//! One capacity for many keys, in fair turns: which line is lent units next, and which waiter gives
+//! up its place.
+//!
+//! A [`Pool`] knows no waiters. Each *line* is a [`Gate`](crate::Gate) of its own, in which the
+//! calls of one key and one [class](Class) wait, first come, first served; the pool only knows what
+//! the line [demands](Demand): how many units are in use, how many calls wait, and how much the
+//! first of them costs. A gate that is [lent](crate::Gate::lend) units admits calls with them, and
+//! with no others.
+//!
+//! # Whose turn it is
+//!
+//! Lines that wait are served in this order:
+//!
+//! 1. those of keys within their [floor](Share::floor);
+//! 2. by class;
+//! 3. by *level*: the units in use of the key, in whole turns of its [weight](Share::weight);
+//! 4. by *turn*, in virtual time: each turn of a key ends later by its cost ÷ weight, and a key
+//!    that has taken no turn for a round comes before those that have.
+//!
+//! A turn belongs to the line and not to its first waiter, so a line whose waiters leave or expire
+//! keeps it. The first waiter of a line that costs more than one turn comes after all others of its
+//! class until the turn has come up. Units that the next line may not take yet are kept for it:
+//! no line overtakes it, but for the [relief](Limits::relief) of a class.
+//!
+//! A call that comes is admitted at once only if it would be the next of all.
+//!
+//! # Two costs
+//!
+//! A call costs units of the capacity, and may have a second cost, such as tokens: a [`Cost`] has
+//! both. The capacity, floors and ceilings bound each of both.
+//!
+//! # Lent units
+//!
+//! While no line waits for its turn, a unit that is given back stays with the line: calls can take
+//! it by the line's [`Word`](crate::plumbing::Word), without asking the pool. When another line
+//! needs units, the pool takes them back from the lines whose words are live, the oldest first;
+//! at most [`Pool::LIVE`] are. While any line waits for its turn no word is live, so each unit
+//! that is given back comes to the pool.
+//!
+//! # The contract
+//!
+//! The code that drives a pool gives each input to a line's gate under the pool's lock:
+//! [`begin`](Pool::begin), for a call that asks for admission [`prepare`](Pool::prepare), the input
+//! itself, and [`finish`](Pool::finish), which lends units to the lines whose turn it is. Through
+//! [`Lines`] the pool reaches the other lines.
+
+mod lending;
+mod room;
+mod share;
+mod turns;
+
+pub use lending::{Demand, Head, LineId, Lines, Prepared, Refused};
+pub use share::{Class, Limits, Share};
+
+use crate::InvalidArgument;
+use crate::fork::Fork;
+use crate::heap::Heap;
+use crate::list::{Linked, Links, List};
+use crate::slab::{Place, Slab};
+use turns::{ByTurn, NOWHERE};
+
+/// The costs of a call: units of the capacity, and those of the second kind.
+pub type Cost = [u32; DIMENSIONS];
+
+const DIMENSIONS: usize = 2;
+const CLASSES: usize = Class::ALL.len();
+/// The fraction bits of virtual time.
+const SCALE: u32 = 20;
+
+/// A key of a pool. It is valid only for the pool that issued it, until the key is
+/// [removed](Pool::remove).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(Place);
+
+impl Key {
+    /// Returns a small number that no other key of the pool has.
+    #[must_use]
+    pub fn number(self) -> usize {
+        self.0.number().get() as usize
+    }
+}
+
+/// One capacity that many keys share.
+///
+/// The [module's page](self) has the order in which they are served, and the contract.
+///
+/// # Panics
+///
+/// If a key is not, or no longer, one of this pool.
+#[derive(Debug)]
+pub struct Pool {
+    limits: Limits,
+    /// The units of each kind that are a turn of weight one.
+    quantum: Cost,
+    /// The units that lines hold: in use, or lent.
+    in_use: Cost,
+    /// The most units of the capacity that were ever held by operations.
+    peak_in_use: u32,
+    /// The unused floors that are not lent to others.
+    kept: Cost,
+    /// All floors that are not lent to others.
+    kept_floors: [u64; DIMENSIONS],
+    waiting: u32,
+    waiting_units: [u64; DIMENSIONS],
+    displaced: u64,
+    keys: Slab<KeyState>,
+    lines: Slab<LineState>,
+    /// The lines that are eligible, by class.
+    heads: [Heap<ByTurn>; CLASSES],
+    /// Those whose first waiter costs more than a turn that is not due yet.
+    wide: [Heap<ByTurn>; CLASSES],
+    /// The lines that wait, the longest first.
+    lengths: [Heap<room::ByLength>; CLASSES],
+    /// How many times in a row each class was passed over.
+    passed: [u32; CLASSES],
+    /// The weights of all eligible lines.
+    weights: u64,
+    virtual_time: u64,
+    /// The turns that have begun.
+    turns: u64,
+    /// The changes of the length of a line.
+    changes: u64,
+    /// The lines whose words are live, the oldest first.
+    live: List,
+    live_len: u32,
+}
+
+#[derive(Clone, Debug)]
+struct KeyState {
+    share: Share,
+    in_use: Cost,
+    waiting: u32,
+    /// The end of its last turn.
+    finish: u64,
+    lines: [Option<Place>; CLASSES],
+}
+
+#[derive(Clone, Debug)]
+struct LineState {
+    key: Place,
+    class: Class,
+    /// The units that the line holds: in use, or lent.
+    held: Cost,
+    waiting: u32,
+    units: [u64; DIMENSIONS],
+    head: Option<Head>,
+    /// Its turn, and when that comes up: no turn is zero.
+    turn: u64,
+    tag: u64,
+    rank: u32,
+    /// Its position among the heads, or the wide ones.
+    position: u32,
+    is_wide: bool,
+    is_live: bool,
+    /// Its position among the lengths, its length by weight, and when that changed.
+    length_position: u32,
+    length: u64,
+    changed: u64,
+    /// Its neighbours among the lines whose words are live.
+    links: Links,
+}
+
+impl Linked for LineState {
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl Fork for Pool {
+    fn fork(&self) -> Self {
+        Pool {
+            limits: self.limits.clone(),
+            keys: self.keys.clone(),
+            lines: self.lines.clone(),
+            heads: self.heads.clone(),
+            wide: self.wide.clone(),
+            lengths: self.lengths.clone(),
+            live: self.live.clone(),
+            ..*self
+        }
+    }
+}
+
+impl Pool {
+    /// The most lines whose words are live.
+    pub const LIVE: u32 = 64;
+
+    /// Creates a pool without keys.
+    ///
+    /// # Errors
+    ///
+    /// If a limit is out of range; the error names it.
+    pub fn new(limits: Limits) -> Result<Self, InvalidArgument> {
+        limits.check()?;
+        Ok(Pool {
+            quantum: limits.quantum(),
+            limits,
+            in_use: [0; DIMENSIONS],
+            peak_in_use: 0,
+            kept: [0; DIMENSIONS],
+            kept_floors: [0; DIMENSIONS],
+            waiting: 0,
+            waiting_units: [0; DIMENSIONS],
+            displaced: 0,
+            keys: Slab::new(),
+            lines: Slab::new(),
+            heads: [const { Heap::new() }; CLASSES],
+            wide: [const { Heap::new() }; CLASSES],
+            lengths: [const { Heap::new() }; CLASSES],
+            passed: [0; CLASSES],
+            weights: 0,
+            // Later than the first credit of a turn.
+            virtual_time: 1 << SCALE,
+            turns: 0,
+            changes: 0,
+            live: List::new(),
+            live_len: 0,
+        })
+    }
+
+    /// Adds a key.
+    ///
+    /// # Errors
+    ///
+    /// As [`set_share`](Pool::set_share).
+    pub fn add(&mut self, share: Share) -> Result<Key, InvalidArgument> {
+        self.check(&share, [0; DIMENSIONS])?;
+        let (in_use, lines) = ([0; DIMENSIONS], [None; CLASSES]);
+        let key = self.keys.insert(KeyState { share, in_use, waiting: 0, finish: 0, lines }, 0);
+        self.count_floor(key, true);
+        self.keep(key, true);
+        Ok(Key(key))
+    }
+
+    /// Removes a key, whose lines hold nothing from now on: its gates are gone, or about to be.
+    /// Units may become free: [`serve`](Pool::serve) must follow.
+    pub fn remove(&mut self, key: Key) {
+        let key = key.0;
+        for line in self.keys[key].lines.into_iter().flatten() {
+            self.note(line, &Demand::NONE, [0; DIMENSIONS]);
+            self.retire(line);
+            self.lines.remove(line);
+        }
+        self.keep(key, false);
+        self.count_floor(key, false);
+        self.keys.remove(key);
+    }
+
+    /// Changes the share of a key. [`serve`](Pool::serve) must follow; and
+    /// [`begin`](Pool::begin) and [`finish`](Pool::finish) before that for each of its lines, so
+    /// that none is lent units beyond a lower ceiling.
+    ///
+    /// # Errors
+    ///
+    /// If a number is out of range, or if the floors that are [kept](Share::is_kept) would be more
+    /// than the capacity. Nothing has changed then.
+    pub fn set_share(&mut self, key: Key, share: Share) -> Result<(), InvalidArgument> {
+        let key = key.0;
+        let old = &self.keys[key].share;
+        self.check(&share, if old.is_kept { old.floor } else { [0; DIMENSIONS] })?;
+        let lines = self.keys[key].lines;
+        for line in lines.into_iter().flatten() {
+            self.unlist(line);
+        }
+        self.keep(key, false);
+        self.count_floor(key, false);
+        self.keys[key].share = share;
+        self.count_floor(key, true);
+        self.keep(key, true);
+        self.refresh(key);
+        for line in lines.into_iter().flatten() {
+            self.measure(line);
+        }
+        Ok(())
+    }
+
+    /// Returns the share of a key.
+    #[must_use]
+    pub fn share(&self, key: Key) -> &Share {
+        &self.keys[key.0].share
+    }
+
+    /// Changes the limits. [`serve`](Pool::serve) must follow.
+    ///
+    /// # Errors
+    ///
+    /// If a limit is out of range, or if the capacity would be less than a waiting call costs or
+    /// than the floors that are [kept](Share::is_kept). Nothing has changed then.
+    pub fn reconfigure(&mut self, lines: &mut impl Lines, limits: Limits) -> Result<(), InvalidArgument> {
+        limits.check()?;
+        let largest = self.largest_waiting_cost(lines);
+        for (dimension, &largest) in largest.iter().enumerate() {
+            limits.check_capacity(dimension, u64::from(largest).max(self.kept_floors[dimension]))?;
+        }
+        self.limits = limits;
+        self.quantum = self.limits.quantum();
+        self.refresh_all();
+        Ok(())
+    }
+
+    /// Returns the limits in force.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Returns the largest costs of a waiter. Walks all lines.
+    fn largest_waiting_cost(&self, lines: &mut impl Lines) -> Cost {
+        let mut largest = [0; DIMENSIONS];
+        self.lines.for_each(|place, line| {
+            let cost = if line.waiting > 0 { lines.largest_cost(self.id(place)) } else { [0; DIMENSIONS] };
+            largest = [0, 1].map(|d| cost[d].max(largest[d]));
+        });
+        largest
+    }
+
+    /// Returns the units that lines hold: in use, or lent.
+    #[must_use]
+    pub fn in_use(&self) -> Cost {
+        self.in_use
+    }
+
+    /// Returns the units that the lines of a key hold: in use, or lent.
+    #[must_use]
+    pub fn in_use_of(&self, key: Key) -> Cost {
+        self.keys[key.0].in_use
+    }
+
+    /// Returns the most units of the capacity that were ever in use together.
+    #[must_use]
+    pub fn peak_in_use(&self) -> u32 {
+        self.peak_in_use
+    }
+
+    /// Returns how many calls wait.
+    #[must_use]
+    pub fn waiting(&self) -> u32 {
+        self.waiting
+    }
+
+    /// Returns the units that they wait for.
+    #[must_use]
+    pub fn waiting_units(&self) -> [u64; DIMENSIONS] {
+        self.waiting_units
+    }
+
+    /// Returns how many waiters gave up their place to another call.
+    #[must_use]
+    pub fn displaced(&self) -> u64 {
+        self.displaced
+    }
+
+    /// Returns whether any line waits for its turn, so that no word may be live.
+    #[must_use]
+    pub fn is_contended(&self) -> bool {
+        self.weights > 0
+    }
+
+    fn free(&self, dimension: usize) -> u32 {
+        self.limits.capacity[dimension].saturating_sub(self.in_use[dimension])
+    }
+
+    /// Returns the line of a key and class, which is made with the first call.
+    fn line(&mut self, LineId { key: Key(key), class }: LineId) -> Place {
+        if let Some(line) = self.keys[key].lines[class as usize] {
+            return line;
+        }
+        let line = LineState {
+            key,
+            class,
+            held: [0; DIMENSIONS],
+            waiting: 0,
+            units: [0; DIMENSIONS],
+            head: None,
+            turn: 0,
+            tag: 0,
+            rank: 0,
+            position: NOWHERE,
+            is_wide: false,
+            is_live: false,
+            length_position: NOWHERE,
+            length: 0,
+            changed: 0,
+            links: Links::default(),
+        };
+        let line = self.lines.insert(line, 0);
+        self.keys[key].lines[class as usize] = Some(line);
+        line
+    }
+
+    fn id(&self, line: Place) -> LineId {
+        let LineState { key, class, .. } = self.lines[line];
+        LineId { key: Key(key), class }
+    }
+
+    /// Takes note of the demand of a line, and of the units that it holds from now on: in one step,
+    /// so that no line gets a turn for a demand that is over.
+    fn note(&mut self, place: Place, demand: &Demand, held: Cost) {
+        let LineState { key, waiting, head, turn, .. } = self.lines[place];
+        let is_held = self.hold(place, held);
+        self.count_waiting(place, demand);
+        let has_changed = head != demand.head || turn == 0 && demand.head.is_some();
+        if has_changed || is_held && self.keys[key].waiting > 0 {
+            self.refresh(key);
+        }
+        if waiting != demand.waiting {
+            self.changes += 1;
+            self.lines[place].changed = self.changes;
+            self.measure(place);
+        }
+    }
+
+    /// Sets the units that a line holds. Returns whether that changed anything.
+    fn hold(&mut self, line: Place, held: Cost) -> bool {
+        let state = &mut self.lines[line];
+        let (key, before) = (state.key, state.held);
+        if before == held {
+            return false;
+        }
+        state.held = held;
+        self.keep(key, false);
+        for sum in [&mut self.in_use, &mut self.keys[key].in_use] {
+            for d in 0..DIMENSIONS {
+                sum[d] = sum[d] + held[d] - before[d];
+            }
+        }
+        self.keep(key, true);
+        true
+    }
+
+    /// Adds the unused floor of a key to what is kept, or takes it away.
+    fn keep(&mut self, key: Place, is_added: bool) {
+        let KeyState { share, in_use, .. } = &self.keys[key];
+        if !share.is_kept {
+            return;
+        }
+        for d in 0..DIMENSIONS {
+            let unused = share.floor[d].saturating_sub(in_use[d]);
+            self.kept[d] = if is_added { self.kept[d] + unused } else { self.kept[d] - unused };
+        }
+    }
+
+    fn count_floor(&mut self, key: Place, is_added: bool) {
+        let share = &self.keys[key].share;
+        if !share.is_kept {
+            return;
+        }
+        for d in 0..DIMENSIONS {
+            let floor = u64::from(share.floor[d]);
+            self.kept_floors[d] = if is_added { self.kept_floors[d] + floor } else { self.kept_floors[d] - floor };
+        }
+    }
+
+    fn check(&self, share: &Share, kept_before: Cost) -> Result<(), InvalidArgument> {
+        share.check(&self.limits)?;
+        if !share.is_kept {
+            return Ok(());
+        }
+        for d in 0..DIMENSIONS {
+            let floors = self.kept_floors[d] - u64::from(kept_before[d]) + u64::from(share.floor[d]);
+            if floors > u64::from(self.limits.capacity[d]) {
+                let capacity = self.limits.capacity[d];
+                let why =
+                    alloc::format!("must leave the kept floors of all keys, {floors}, within the capacity, {capacity}");
+                return Err(InvalidArgument::new("floor", share.floor[d], why));
+            }
+        }
+        Ok(())
+    }
+}

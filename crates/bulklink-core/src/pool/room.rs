@@ -1,0 +1,94 @@
+//! The room: how many calls wait, and which of them gives up its place.
+
+use super::lending::{Demand, Refused};
+use super::turns::NOWHERE;
+use super::{CLASSES, Cost, DIMENSIONS, LineState, Pool, SCALE};
+use crate::heap::Ranked;
+use crate::slab::Place;
+
+/// The order of the lines of one class by their length: the longest first, and of equal ones the
+/// one that changed last.
+#[derive(Clone, Debug)]
+pub(super) struct ByLength;
+
+impl Ranked<ByLength> for LineState {
+    fn is_before(&self, other: &Self) -> bool {
+        (self.length, self.changed) > (other.length, other.changed)
+    }
+
+    fn set_position(&mut self, position: u32) {
+        self.length_position = position;
+    }
+}
+
+/// A place for a call that waits.
+pub(super) enum Room {
+    Free,
+    /// Free once the newest waiter of this line has given up its own.
+    Displace(Place),
+}
+
+impl Pool {
+    /// Returns where a call of this line can wait.
+    pub(super) fn room_for(&self, line: Place, cost: Cost) -> Result<Room, Refused> {
+        let LineState { key, class, waiting, .. } = self.lines[line];
+        let share = &self.keys[key].share;
+        if self.keys[key].waiting >= share.waiting_room {
+            return Err(Refused::Key);
+        }
+        for d in 0..DIMENSIONS {
+            if self.waiting_units[d] + u64::from(cost[d]) > self.limits.waiting_units[d] {
+                return Err(if d == 0 { Refused::Shared } else { Refused::Units });
+            }
+        }
+        if self.waiting < self.limits.waiting_room {
+            return Ok(Room::Free);
+        }
+        // The worst class comes first. In its own class a call displaces only a waiter of a line
+        // that is longer than its own would be, and never the first one.
+        for worse in (class as usize..CLASSES).rev() {
+            let Some(longest) = self.lengths[worse].first() else { continue };
+            let of_longest = &self.lines[longest];
+            let is_longer = of_longest.waiting > 1 && of_longest.length > length(waiting + 1, share.weight);
+            if worse > class as usize || is_longer {
+                return Ok(Room::Displace(longest));
+            }
+            break;
+        }
+        Err(Refused::Shared)
+    }
+
+    /// Counts the waiters of a line, and the units that they wait for.
+    pub(super) fn count_waiting(&mut self, place: Place, demand: &Demand) {
+        let line = &mut self.lines[place];
+        let (key, waiting, units) = (line.key, line.waiting, line.units);
+        (line.waiting, line.units, line.head) = (demand.waiting, demand.units, demand.head);
+        for sum in [&mut self.waiting, &mut self.keys[key].waiting] {
+            *sum = *sum + demand.waiting - waiting;
+        }
+        for d in 0..DIMENSIONS {
+            self.waiting_units[d] = self.waiting_units[d] + demand.units[d] - units[d];
+        }
+    }
+
+    /// Puts a line where it belongs among the lengths.
+    pub(super) fn measure(&mut self, place: Place) {
+        let LineState { key, class, waiting, length_position: position, .. } = self.lines[place];
+        let (heap, is_listed) = (&mut self.lengths[class as usize], position != NOWHERE);
+        self.lines[place].length = length(waiting, self.keys[key].share.weight);
+        match (waiting > 0, is_listed) {
+            (true, true) => heap.settle(&mut self.lines, position as usize),
+            (true, false) => heap.push(&mut self.lines, place),
+            (false, true) => {
+                heap.remove(&mut self.lines, position as usize);
+                self.lines[place].length_position = NOWHERE;
+            }
+            (false, false) => {}
+        }
+    }
+}
+
+/// The length of a line by the weight of its key.
+fn length(waiting: u32, weight: u32) -> u64 {
+    (u64::from(waiting) << SCALE) / u64::from(weight)
+}

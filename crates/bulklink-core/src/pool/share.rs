@@ -1,0 +1,153 @@
+//! The settings of a pool and of its keys.
+
+use crate::InvalidArgument;
+use crate::invalid::LARGEST;
+
+use super::{CLASSES, Cost, DIMENSIONS};
+
+/// How soon a call is to be served, among those of all keys: a better class comes first.
+///
+/// The service decides on it, and not the tenant: a class comes before turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Before all others.
+    Critical,
+    /// The usual one.
+    #[default]
+    Normal,
+    /// Work that can be refused first, such as a prefetch.
+    Sheddable,
+    /// Work that no caller waits for.
+    Background,
+}
+
+impl Class {
+    /// All classes, the best first.
+    pub const ALL: [Class; 4] = [Class::Critical, Class::Normal, Class::Sheddable, Class::Background];
+
+    /// Returns the name in lower case, for machines.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Class::Critical => "critical",
+            Class::Normal => "normal",
+            Class::Sheddable => "sheddable",
+            Class::Background => "background",
+        }
+    }
+}
+
+/// The limits of a [`Pool`](super::Pool).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The units of each kind that may be in use together: at least one of the first kind, and none
+    /// of the second where calls have no second cost.
+    pub capacity: Cost,
+    /// How many calls may wait, in all lines together.
+    pub waiting_room: u32,
+    /// The units of each kind that may be waited for; `u64::MAX` for any number.
+    pub waiting_units: [u64; DIMENSIONS],
+    /// The units of the capacity that calls of each class leave free for better ones, unless they
+    /// are within their floor.
+    pub headroom: [u32; CLASSES],
+    /// A class that was passed over so many times in a row comes before better ones once; zero for
+    /// never.
+    pub relief: u32,
+}
+
+impl Limits {
+    /// The limits of a pool with this capacity, and room for as many waiters as its lines have.
+    #[must_use]
+    pub const fn new(capacity: u32) -> Self {
+        Limits {
+            capacity: [capacity, 0],
+            #[expect(clippy::cast_possible_truncation, reason = "31 bits")]
+            waiting_room: LARGEST as u32,
+            waiting_units: [u64::MAX; DIMENSIONS],
+            headroom: [0; CLASSES],
+            relief: 0,
+        }
+    }
+
+    /// The units of each kind that are a turn of weight one.
+    pub(super) fn quantum(&self) -> Cost {
+        self.capacity.map(|capacity| (capacity / self.capacity[0]).max(1))
+    }
+
+    pub(super) fn check(&self) -> Result<(), InvalidArgument> {
+        self.check_capacity(0, 1)?;
+        self.check_capacity(1, 0)?;
+        if let Some(&units) = self.headroom.iter().find(|&&units| units >= self.capacity[0]) {
+            let requirement = alloc::format!("must be less than the capacity, {}", self.capacity[0]);
+            return Err(InvalidArgument::new("class_headroom", units, requirement));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_capacity(&self, dimension: usize, least: u64) -> Result<(), InvalidArgument> {
+        let value = self.capacity[dimension];
+        if (least..=LARGEST as u64).contains(&u64::from(value)) {
+            return Ok(());
+        }
+        let field = ["shared_capacity", "shared_units"][dimension];
+        Err(InvalidArgument::new(field, value, alloc::format!("must be at least {least} and at most {LARGEST}")))
+    }
+}
+
+/// The part of a key in the shared capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Share {
+    /// Among keys that wait, each gets units in proportion to its weight: at least 1.
+    pub weight: u32,
+    /// Within so many units, the key comes before all keys beyond theirs.
+    pub floor: Cost,
+    /// Whether the floor is kept free for the key, also while it does not use it.
+    pub is_kept: bool,
+    /// The most units that the key may have in use.
+    pub ceiling: Cost,
+    /// How many calls of the key may wait, in all its classes together.
+    pub waiting_room: u32,
+    /// Whether no call of the key is admitted.
+    pub is_paused: bool,
+}
+
+impl Share {
+    /// The share of a key with weight one, without floor and ceiling.
+    pub const PLAIN: Share = Share {
+        weight: 1,
+        floor: [0; DIMENSIONS],
+        is_kept: false,
+        ceiling: [u32::MAX; DIMENSIONS],
+        waiting_room: u32::MAX,
+        is_paused: false,
+    };
+
+    /// Returns the share of a key with weight one, without floor and ceiling.
+    #[must_use]
+    pub const fn new() -> Self {
+        Share::PLAIN
+    }
+
+    pub(super) fn check(&self, limits: &Limits) -> Result<(), InvalidArgument> {
+        if self.weight == 0 || self.weight as usize > LARGEST {
+            let requirement = alloc::format!("must be at least 1 and at most {LARGEST}");
+            return Err(InvalidArgument::new("weight", self.weight, requirement));
+        }
+        for d in 0..DIMENSIONS {
+            let most = limits.capacity[d].min(self.ceiling[d]);
+            if self.floor[d] > most {
+                let requirement = alloc::format!("must be at most {most}, the capacity or the ceiling of the key");
+                return Err(InvalidArgument::new("floor", self.floor[d], requirement));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Share::new()
+    }
+}
