@@ -85,9 +85,9 @@ pub struct Rejection {
     pub(crate) occupancy: Occupancy,
     /// As in [`Request`](crate::Request).
     pub(crate) cost: u32,
-    /// For the reason `Expired`, the limit on the wait. For `Closed` and `Displaced`, the wait. For `Uncollected`,
-    /// how long the slot was not collected. For `Saturated`, the units that wait, in the upper
-    /// half, and their bound, if the request was rejected because of it; else zero.
+    /// For the reason `Expired`, the limit on the wait. For `Closed` and `Displaced`, the wait. For
+    /// `Uncollected`, how long the slot was not collected. For `Saturated`, the units that wait, in
+    /// the upper half, and their bound, if the request was rejected because of it; else zero.
     pub(crate) exact: u64,
     /// For `Expired`, how much longer than its limit the request waited; for `Uncollected`, how
     /// long it waited. [Packed](pack), because a node of the queue has no more room.

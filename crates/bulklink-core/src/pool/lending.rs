@@ -1,7 +1,7 @@
 //! Lending units to the gates of lines, and taking them back.
 
 use super::room::Room;
-use super::{Class, Cost, DIMENSIONS, Key, LineState, Pool};
+use super::{Class, Cost, DIMENSIONS, KINDS, Key, LineState, Pool};
 use crate::Instant;
 use crate::slab::Place;
 
@@ -189,7 +189,7 @@ impl Pool {
             let weight = self.keys[key].share.weight;
             self.take_turn(place, cost, self.weights + u64::from(weight));
         }
-        self.hold(place, [0, 1].map(|d| held[d] + cost[d]));
+        self.hold(place, KINDS.map(|d| held[d] + cost[d]));
         self.peak_in_use = self.peak_in_use.max(self.in_use[0]);
         if self.keys[key].waiting > 0 {
             self.refresh(key);

@@ -63,6 +63,8 @@ use turns::{ByTurn, NOWHERE};
 pub type Cost = [u32; DIMENSIONS];
 
 const DIMENSIONS: usize = 2;
+/// The kinds of units, as the indices of a [`Cost`].
+const KINDS: [usize; DIMENSIONS] = [0, 1];
 const CLASSES: usize = Class::ALL.len();
 /// The fraction bits of virtual time.
 const SCALE: u32 = 20;
@@ -309,7 +311,7 @@ impl Pool {
         let mut largest = [0; DIMENSIONS];
         self.lines.for_each(|place, line| {
             let cost = if line.waiting > 0 { lines.largest_cost(self.id(place)) } else { [0; DIMENSIONS] };
-            largest = [0, 1].map(|d| cost[d].max(largest[d]));
+            largest = KINDS.map(|d| cost[d].max(largest[d]));
         });
         largest
     }
@@ -420,7 +422,7 @@ impl Pool {
         state.held = held;
         self.keep(key, false);
         for sum in [&mut self.in_use, &mut self.keys[key].in_use] {
-            for d in 0..DIMENSIONS {
+            for d in KINDS {
                 sum[d] = sum[d] + held[d] - before[d];
             }
         }
@@ -434,7 +436,7 @@ impl Pool {
         if !share.is_kept {
             return;
         }
-        for d in 0..DIMENSIONS {
+        for d in KINDS {
             let unused = share.floor[d].saturating_sub(in_use[d]);
             self.kept[d] = if is_added { self.kept[d] + unused } else { self.kept[d] - unused };
         }
@@ -445,7 +447,7 @@ impl Pool {
         if !share.is_kept {
             return;
         }
-        for d in 0..DIMENSIONS {
+        for d in KINDS {
             let floor = u64::from(share.floor[d]);
             self.kept_floors[d] = if is_added { self.kept_floors[d] + floor } else { self.kept_floors[d] - floor };
         }
@@ -456,7 +458,7 @@ impl Pool {
         if !share.is_kept {
             return Ok(());
         }
-        for d in 0..DIMENSIONS {
+        for d in KINDS {
             let floors = self.kept_floors[d] - u64::from(kept_before[d]) + u64::from(share.floor[d]);
             if floors > u64::from(self.limits.capacity[d]) {
                 let capacity = self.limits.capacity[d];

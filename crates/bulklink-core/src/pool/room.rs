@@ -2,7 +2,7 @@
 
 use super::lending::{Demand, Refused};
 use super::turns::NOWHERE;
-use super::{CLASSES, Cost, DIMENSIONS, LineState, Pool, SCALE};
+use super::{CLASSES, Cost, KINDS, LineState, Pool, SCALE};
 use crate::heap::Ranked;
 use crate::slab::Place;
 
@@ -36,7 +36,7 @@ impl Pool {
         if self.keys[key].waiting >= share.waiting_room {
             return Err(Refused::Key);
         }
-        for d in 0..DIMENSIONS {
+        for d in KINDS {
             if self.waiting_units[d] + u64::from(cost[d]) > self.limits.waiting_units[d] {
                 return Err(if d == 0 { Refused::Shared } else { Refused::Units });
             }
@@ -66,7 +66,7 @@ impl Pool {
         for sum in [&mut self.waiting, &mut self.keys[key].waiting] {
             *sum = *sum + demand.waiting - waiting;
         }
-        for d in 0..DIMENSIONS {
+        for d in KINDS {
             self.waiting_units[d] = self.waiting_units[d] + demand.units[d] - units[d];
         }
     }

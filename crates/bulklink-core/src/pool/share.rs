@@ -3,7 +3,7 @@
 use crate::InvalidArgument;
 use crate::invalid::LARGEST;
 
-use super::{CLASSES, Cost, DIMENSIONS};
+use super::{CLASSES, Cost, DIMENSIONS, KINDS};
 
 /// How soon a call is to be served, among those of all keys: a better class comes first.
 ///
@@ -135,7 +135,7 @@ impl Share {
             let requirement = alloc::format!("must be at least 1 and at most {LARGEST}");
             return Err(InvalidArgument::new("weight", self.weight, requirement));
         }
-        for d in 0..DIMENSIONS {
+        for d in KINDS {
             let most = limits.capacity[d].min(self.ceiling[d]);
             if self.floor[d] > most {
                 let requirement = alloc::format!("must be at most {most}, the capacity or the ceiling of the key");

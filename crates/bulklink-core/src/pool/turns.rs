@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use super::{CLASSES, Cost, DIMENSIONS, KeyState, LineState, Pool, SCALE};
+use super::{CLASSES, Cost, KINDS, KeyState, LineState, Pool, SCALE};
 use crate::heap::Ranked;
 use crate::slab::Place;
 
@@ -122,7 +122,7 @@ impl Pool {
             return UNDUE;
         }
         let level = |d: usize| u64::from(state.in_use[d]) / self.turn_of(state, d);
-        let level = (0..DIMENSIONS).map(level).max().unwrap_or(0);
+        let level = KINDS.into_iter().map(level).max().unwrap_or(0);
         // One level below that of a wide head is out of reach: it has more units than a capacity.
         u32::try_from(level + 1).unwrap_or(UNDUE - 1)
     }
@@ -134,7 +134,7 @@ impl Pool {
 
     /// Returns whether a call costs more than a turn of its key.
     fn is_wide(&self, key: &KeyState, cost: Cost) -> bool {
-        (0..DIMENSIONS).any(|d| u64::from(cost[d]) > self.turn_of(key, d))
+        KINDS.into_iter().any(|d| u64::from(cost[d]) > self.turn_of(key, d))
     }
 
     pub(super) fn is_within_ceiling(&self, key: Place, cost: Cost) -> bool {
@@ -185,7 +185,7 @@ impl Pool {
     /// to better classes.
     pub(super) fn may_take(&self, key: Place, class: usize, cost: Cost) -> bool {
         let state = &self.keys[key];
-        for d in 0..DIMENSIONS {
+        for d in KINDS {
             let Some(left) = self.free(d).checked_sub(cost[d]) else { return false };
             // The part of its own floor that it takes is no longer kept.
             let own = if state.share.is_kept { state.share.floor[d].saturating_sub(state.in_use[d]) } else { 0 };
@@ -231,8 +231,8 @@ impl Pool {
         let LineState { key, class, turn, tag, .. } = self.lines[place];
         let tag = if turn == 0 { self.new_tag(key) } else { tag };
         let state = &self.keys[key];
-        let length = (0..DIMENSIONS).map(|d| scaled(cost[d]) / self.turn_of(state, d)).max().unwrap_or(0);
-        let work = (0..DIMENSIONS).map(|d| scaled(cost[d]) / u64::from(self.quantum[d])).max().unwrap_or(0);
+        let length = KINDS.into_iter().map(|d| scaled(cost[d]) / self.turn_of(state, d)).max().unwrap_or(0);
+        let work = KINDS.into_iter().map(|d| scaled(cost[d]) / u64::from(self.quantum[d])).max().unwrap_or(0);
         self.keys[key].finish = tag.max(self.virtual_time) + length;
         self.virtual_time = tag.max(self.virtual_time + work / weights);
         self.lines[place].turn = 0;
@@ -258,7 +258,7 @@ fn scaled(units: u32) -> u64 {
 }
 
 fn is_within(in_use: Cost, cost: Cost, limit: Cost) -> bool {
-    (0..DIMENSIONS).all(|d| cost[d] == 0 || in_use[d].saturating_add(cost[d]) <= limit[d])
+    KINDS.into_iter().all(|d| cost[d] == 0 || in_use[d].saturating_add(cost[d]) <= limit[d])
 }
 
 fn is_within_floor(key: &KeyState, cost: Cost) -> bool {
