@@ -114,7 +114,7 @@ use std::future::Future;
 use bulklink::runtime::{Spawn, SpawnBlocking};
 pub use bulklink::runtime::{SpawnError, TimerError};
 pub use bulklink::{
-    Builder, CapacityReport, Ceiling, Closed, CollectiveError, Event, EventFilter, EventKind, EventReceiver,
+    Bound, Builder, CapacityReport, Ceiling, Closed, CollectiveError, Event, EventFilter, EventKind, EventReceiver,
     ExecuteError, FailureCause, Figures, Finding, FindingCode, GateEvent, GateReport, Handle, HandlerId, Histogram,
     Interval, IntervalError, InvalidArgument, JoinError, JoinHandle, Limits, Load, MemberFailure, Occupancy, OwnedSlot,
     Panic, Readiness, Reason, ReconfigureError, Reconfigured, RegisterError, Registry, Rejection, Reserve, ResizeError,

@@ -271,6 +271,12 @@ pub mod plumbing {
         gate.rejection(ticket)
     }
 
+    /// Returns the instant that the gate was given last.
+    #[must_use]
+    pub fn mark<W>(gate: &Gate<W>) -> Instant {
+        gate.mark()
+    }
+
     /// Takes all wakers at once, in the order of [`Gate::poll_wake`], so that no other caller of an
     /// input gets any of them.
     pub fn take_wakes<W>(gate: &mut Gate<W>) -> Wakes<W> {

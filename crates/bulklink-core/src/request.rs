@@ -138,9 +138,17 @@ impl Request {
         self
     }
 
+    /// Returns whether the request needs a place in the queue if it is not admitted at once.
+    #[cfg(feature = "restriction")]
+    #[must_use]
+    pub const fn wants_place(&self) -> bool {
+        self.may_queue() && !self.would_expire_immediately()
+    }
+
     /// Returns whether the request waits in the queue if it must.
     #[inline]
-    pub(crate) const fn may_queue(&self) -> bool {
+    #[must_use]
+    pub const fn may_queue(&self) -> bool {
         self.patience as u8 & Patience::InQueue as u8 != 0
     }
 

@@ -41,11 +41,13 @@ use crate::{Bulkhead, Clock, label};
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder<R> {
     pub(crate) runtime: R,
-    label: String,
+    pub(crate) label: String,
     pub(crate) limits: Limits,
     /// The capacity that each of the two methods has set. Only one of them may have.
-    parallelism: Option<usize>,
-    capacity: Option<usize>,
+    pub(crate) parallelism: Option<usize>,
+    pub(crate) capacity: Option<usize>,
+    /// Whether only a shared capacity bounds it.
+    pub(crate) is_bounded_by_shared: bool,
     options: Options,
     adaptive: Option<limit::Config>,
     /// Of the adaptive limit, if there is one, whichever is set first.
@@ -95,6 +97,7 @@ impl<R> Builder<R> {
             limits,
             parallelism: None,
             capacity: None,
+            is_bounded_by_shared: false,
             options,
             adaptive: None,
             limit_mode: Mode::Active,

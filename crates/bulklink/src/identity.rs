@@ -11,6 +11,7 @@ use bulklink_core::{Occupancy, Restriction};
 use crate::acquire::claim::LeaseOwner;
 use crate::builder::Options;
 use crate::observe::trace::Account;
+use crate::pool::{Bound, SharedPool};
 
 /// The constant part of a bulkhead: its name, its waiting room, and its count of handler panics.
 ///
@@ -30,6 +31,10 @@ pub(crate) struct Identity {
     pub(crate) logged: Account,
     /// The partitions to which the bulkhead belongs, if any.
     owner: Option<Weak<dyn LeaseOwner>>,
+    /// The capacity that the bulkhead shares with those of other keys, if it does.
+    pub(crate) pool: Option<Arc<SharedPool>>,
+    /// The limit of a shared capacity by which a call was rejected.
+    pub(crate) bound: Option<Bound>,
     /// The restriction under which the gate has rejected.
     pub(crate) restriction: Option<Box<(Restriction, Option<Cause>)>>,
 }
@@ -55,25 +60,33 @@ impl Identity {
             dropped_events: AtomicUsize::new(0),
             logged: Account::new(),
             owner: None,
+            pool: None,
+            bound: None,
             restriction: None,
         }
     }
 
-    /// The same bulkhead, as that of a partition.
-    pub(crate) fn owned_by(&self, owner: Weak<dyn LeaseOwner>) -> Self {
-        Identity { owner: Some(owner), ..Identity::new(Arc::clone(&self.label), self.unused, self.options()) }
+    /// The same bulkhead, as that of a partition, which shares a capacity if there is one.
+    pub(crate) fn owned_by(&self, owner: Weak<dyn LeaseOwner>, pool: Option<Arc<SharedPool>>) -> Self {
+        Identity { owner: Some(owner), pool, ..Identity::new(Arc::clone(&self.label), self.unused, self.options()) }
     }
 
     /// The same partitions, with this occupancy of a new one.
     pub(crate) fn with_unused(&self, unused: Occupancy) -> Self {
         let (logged, owner) = (self.logged.clone(), self.owner.clone());
-        Identity { logged, owner, ..Identity::new(Arc::clone(&self.label), unused, self.options()) }
+        let pool = self.pool.clone();
+        Identity { logged, owner, pool, ..Identity::new(Arc::clone(&self.label), unused, self.options()) }
     }
 
     /// The same under a restriction, without what may run alone, as in rejections by the word.
     pub(crate) fn under(&self, Restriction { units, by, .. }: Restriction, cause: Option<Cause>) -> Self {
         let restriction = Some(Box::new((Restriction::new(units, by), cause)));
         Identity { restriction, ..self.with_unused(self.unused) }
+    }
+
+    /// The same, with the limit of the shared capacity by which calls are rejected.
+    pub(crate) fn bound_by(&self, bound: Bound) -> Self {
+        Identity { bound: Some(bound), pool: None, ..self.with_unused(self.unused) }
     }
 
     pub(crate) fn options(&self) -> Options {

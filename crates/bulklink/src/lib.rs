@@ -209,6 +209,7 @@ mod observe;
 pub mod partitions;
 #[doc(hidden)]
 pub mod plumbing;
+mod pool;
 #[cfg(feature = "std")]
 mod readiness;
 mod reconfigure;
@@ -248,6 +249,7 @@ pub use observe::event::{Event, HandlerId};
 pub use observe::figures::Figures;
 pub use observe::status::{CapacityReport, Status};
 pub use partitions::Partitions;
+pub use pool::Bound;
 #[cfg(feature = "std")]
 pub use readiness::Readiness;
 pub use reconfigure::{ReconfigureError, Reconfigured, ResizeError};

@@ -12,6 +12,7 @@ use crate::identity::Identity;
 use crate::observe::trace;
 #[cfg(feature = "tracing")]
 use crate::observe::trace::Account;
+use crate::pool::Bound;
 
 /// The reason for a rejection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +25,10 @@ pub enum Reason {
     Expired,
     /// The bulkhead was closed.
     Closed,
+    /// The call waited, and gave up its place to a call of another key, because the waiting room
+    /// that [all keys share](crate::partitions::Builder::shared_waiting_room) was full and its own
+    /// key had the most waiters.
+    Displaced,
     /// The call was handed a slot, and had not collected it
     /// [in time](crate::Builder::collect_limit): its future was not polled, or its executor was
     /// blocked. The slot was taken back.
@@ -94,6 +99,10 @@ impl Rejection {
     /// Under a restriction, `by` is the identity [with it](Identity::under).
     pub(crate) fn rejected(by: Arc<Identity>, rejection: bulklink_core::Rejection) -> Self {
         Rejection { by, cause: Cause::Rejected(rejection) }
+    }
+
+    pub(crate) fn set_identity(&mut self, by: Arc<Identity>) {
+        self.by = by;
     }
 
     fn other(occupancy: Occupancy, by: Arc<Identity>, reason: Reason, request: &Request, why: Why) -> Self {
@@ -174,6 +183,7 @@ impl Rejection {
             (_, Some(bulklink_core::Reason::Saturated)) => Reason::Saturated,
             (_, Some(bulklink_core::Reason::Expired)) => Reason::Expired,
             (_, Some(bulklink_core::Reason::Uncollected)) => Reason::Uncollected,
+            (_, Some(bulklink_core::Reason::Displaced)) => Reason::Displaced,
             _ => Reason::Closed,
         }
     }
@@ -231,6 +241,18 @@ impl Rejection {
             }
             Cause::Rejected(_) => self.by.restriction.as_deref().map(|(restriction, _)| *restriction),
             Cause::Refused(_) | Cause::Other(_) => None,
+        }
+    }
+
+    /// Returns the limit by which the call got neither units nor a place in the queue, if it is one
+    /// of keys that [share a capacity](crate::partitions::Builder::shared_capacity); `None` for
+    /// another bulkhead, or if another limit than room rejected the call.
+    #[must_use]
+    pub fn bound(&self) -> Option<Bound> {
+        match self.reason() {
+            Reason::Saturated => self.by.bound,
+            Reason::Displaced => Some(Bound::Shared),
+            _ => None,
         }
     }
 
@@ -321,7 +343,7 @@ impl PartialEq for Rejection {
             && (self.occupancy(), self.cost()) == (other.occupancy(), other.cost())
             && self.as_invalid() == other.as_invalid()
             && (self.reason(), self.partitions()) == (other.reason(), other.partitions())
-            && self.restriction() == other.restriction()
+            && (self.restriction(), self.bound()) == (other.restriction(), other.bound())
     }
 }
 
@@ -389,6 +411,7 @@ impl Reason {
             Reason::Saturated => "saturated",
             Reason::Expired => "expired",
             Reason::Closed => "closed",
+            Reason::Displaced => "displaced",
             Reason::Uncollected => "uncollected",
             Reason::InvalidCost => "invalid_cost",
             Reason::PartitionLimit => "partition_limit",
@@ -417,6 +440,7 @@ impl fmt::Debug for Rejection {
             .field("occupancy", &self.occupancy())
             .field("is_paused", &self.is_paused())
             .field("restriction", &self.restriction())
+            .field("bound", &self.bound())
             .field("waited", &self.waited())
             .field("limit", &self.limit())
             .field("uncollected", &self.uncollected())

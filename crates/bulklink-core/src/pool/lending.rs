@@ -27,7 +27,7 @@ pub struct Demand {
     pub head: Option<Head>,
 }
 
-/// The first waiter of a line.
+/// The first call of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Its costs.
@@ -44,7 +44,7 @@ impl Demand {
 /// The limit by which a call that comes gets neither units nor a place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum Bound {
     /// A limit of its own key: the ceiling, the waiting room, or a pause.
     Key,
     /// The capacity or the waiting room that all keys share, or the turns of others.
@@ -85,7 +85,8 @@ impl Pool {
     }
 
     /// Prepares for a call of this line that comes at `now`, which its gate would not reject
-    /// whatever room there is. `demand` is that of the gate, after those that are due have expired.
+    /// whatever room there is. `demand` is that of the gate, after those that are due have expired;
+    /// `call` is the call as it would be at the head of its line.
     ///
     /// If it is admitted at once, the pool lends the units: the gate must be lent so many more than
     /// are in use, and be given the request. Else the request may queue in the gate; or it must not
@@ -99,23 +100,23 @@ impl Pool {
         lines: &mut impl Lines,
         line: LineId,
         demand: &Demand,
-        cost: Cost,
+        call: Head,
         may_queue: bool,
         now: Instant,
-    ) -> Result<Prepared, Refused> {
+    ) -> Result<Prepared, Bound> {
         let place = self.line(line);
         self.note(place, demand, demand.in_use);
         // Waiters that have expired may have been before others.
         self.serve(lines, now);
         loop {
-            if self.goes_first(place, cost) && self.obtain(lines, place, cost) {
-                self.lend(place, cost);
+            if call.may_run && self.goes_first(place, call.cost) && self.obtain(lines, place, call.cost) {
+                self.lend(place, call.cost);
                 return Ok(Prepared::Lent);
             }
             if !may_queue {
-                return Err(self.refusal(place, cost));
+                return Err(self.refusal(place, call));
             }
-            match self.room_for(place, cost)? {
+            match self.room_for(place, call.cost)? {
                 Room::Free => return Ok(Prepared::Queues),
                 Room::Displace(longest) => {
                     self.displaced += 1;
@@ -245,19 +246,21 @@ impl Pool {
     }
 
     /// Returns the limit because of which a call is not admitted at once.
-    fn refusal(&self, place: Place, cost: Cost) -> Refused {
+    fn refusal(&self, place: Place, Head { cost, may_run }: Head) -> Bound {
         let LineState { key, class, .. } = self.lines[place];
-        let share = &self.keys[key].share;
-        if share.is_paused || !self.is_within_ceiling(key, cost) {
-            return Refused::Key;
+        let state = &self.keys[key];
+        let is_bound = !may_run || state.share.is_paused || !self.is_within_ceiling(key, cost);
+        // A key that has the whole capacity is at no limit of its own.
+        if is_bound && state.in_use[0].saturating_add(cost[0]) <= self.limits.capacity[0] {
+            return Bound::Key;
         }
         if cost[0] > self.free(0) {
-            return Refused::Shared;
+            return Bound::Shared;
         }
         if cost[1] > self.free(1) {
-            return Refused::Units;
+            return Bound::Units;
         }
-        if self.may_take(key, class as usize, cost) { Refused::Shared } else { Refused::Headroom }
+        if self.may_take(key, class as usize, cost) { Bound::Shared } else { Bound::Headroom }
     }
 }
 

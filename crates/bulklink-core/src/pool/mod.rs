@@ -49,12 +49,13 @@ mod room;
 mod share;
 mod turns;
 
-pub use lending::{Demand, Head, LineId, Lines, Prepared, Refused};
+pub use lending::{Bound, Demand, Head, LineId, Lines, Prepared};
 pub use share::{Class, Limits, Share};
 
 use crate::InvalidArgument;
 use crate::fork::Fork;
 use crate::heap::Heap;
+use crate::invalid::Violation;
 use crate::list::{Linked, Links, List};
 use crate::slab::{Place, Slab};
 use turns::{ByTurn, NOWHERE};
@@ -234,8 +235,7 @@ impl Pool {
         Ok(Key(key))
     }
 
-    /// Removes a key, whose lines hold nothing from now on: its gates are gone, or about to be.
-    /// Units may become free: [`serve`](Pool::serve) must follow.
+    /// Removes a key, whose lines have no gates: they were [vacated](Pool::vacate), or never used.
     pub fn remove(&mut self, key: Key) {
         let key = key.0;
         for line in self.keys[key].lines.into_iter().flatten() {
@@ -246,6 +246,18 @@ impl Pool {
         self.keep(key, false);
         self.count_floor(key, false);
         self.keys.remove(key);
+    }
+
+    /// Notes that the gate of a line is gone, whose word was taken back, and that had no waiters:
+    /// the units that are lent to it are free. Those in use, of operations that were written off,
+    /// stay in use.
+    pub fn vacate(&mut self, line: LineId, in_use: Cost) {
+        let line = self.line(line);
+        self.retire(line);
+        self.note(line, &Demand::NONE, [0; DIMENSIONS]);
+        for d in KINDS {
+            self.in_use[d] += in_use[d];
+        }
     }
 
     /// Changes the share of a key. [`serve`](Pool::serve) must follow; and
@@ -304,6 +316,16 @@ impl Pool {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Checks whether a call of this cost could ever be admitted.
+    ///
+    /// # Errors
+    ///
+    /// If it costs more than the whole capacity.
+    pub fn check_cost(&self, cost: u32) -> Result<(), InvalidArgument> {
+        let capacity = self.limits.capacity[0];
+        if cost <= capacity { Ok(()) } else { Err(Violation::CostOutOfRange { cost, capacity }.into()) }
     }
 
     /// Returns the largest costs of a waiter. Walks all lines.
@@ -454,7 +476,7 @@ impl Pool {
     }
 
     fn check(&self, share: &Share, kept_before: Cost) -> Result<(), InvalidArgument> {
-        share.check(&self.limits)?;
+        share.check_weight()?;
         if !share.is_kept {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! The room: how many calls wait, and which of them gives up its place.
 
-use super::lending::{Demand, Refused};
+use super::lending::{Bound, Demand};
 use super::turns::NOWHERE;
 use super::{CLASSES, Cost, KINDS, LineState, Pool, SCALE};
 use crate::heap::Ranked;
@@ -30,15 +30,15 @@ pub(super) enum Room {
 
 impl Pool {
     /// Returns where a call of this line can wait.
-    pub(super) fn room_for(&self, line: Place, cost: Cost) -> Result<Room, Refused> {
+    pub(super) fn room_for(&self, line: Place, cost: Cost) -> Result<Room, Bound> {
         let LineState { key, class, waiting, .. } = self.lines[line];
         let share = &self.keys[key].share;
         if self.keys[key].waiting >= share.waiting_room {
-            return Err(Refused::Key);
+            return Err(Bound::Key);
         }
         for d in KINDS {
             if self.waiting_units[d] + u64::from(cost[d]) > self.limits.waiting_units[d] {
-                return Err(if d == 0 { Refused::Shared } else { Refused::Units });
+                return Err(if d == 0 { Bound::Shared } else { Bound::Units });
             }
         }
         if self.waiting < self.limits.waiting_room {
@@ -55,7 +55,7 @@ impl Pool {
             }
             break;
         }
-        Err(Refused::Shared)
+        Err(Bound::Shared)
     }
 
     /// Counts the waiters of a line, and the units that they wait for.

@@ -57,13 +57,21 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The waiting room of a pool whose lines have room for all that may wait.
+    pub const ANY_ROOM: u32 = u32::MAX;
+
+    /// Returns these limits with another capacity of units of the first kind.
+    #[must_use]
+    pub fn with_capacity(self, capacity: u32) -> Self {
+        Limits { capacity: [capacity, self.capacity[1]], ..self }
+    }
+
     /// The limits of a pool with this capacity, and room for as many waiters as its lines have.
     #[must_use]
     pub const fn new(capacity: u32) -> Self {
         Limits {
             capacity: [capacity, 0],
-            #[expect(clippy::cast_possible_truncation, reason = "31 bits")]
-            waiting_room: LARGEST as u32,
+            waiting_room: Limits::ANY_ROOM,
             waiting_units: [u64::MAX; DIMENSIONS],
             headroom: [0; CLASSES],
             relief: 0,
@@ -75,7 +83,12 @@ impl Limits {
         self.capacity.map(|capacity| (capacity / self.capacity[0]).max(1))
     }
 
-    pub(super) fn check(&self) -> Result<(), InvalidArgument> {
+    /// Checks the limits.
+    ///
+    /// # Errors
+    ///
+    /// If one is out of range; the error names it.
+    pub fn check(&self) -> Result<(), InvalidArgument> {
         self.check_capacity(0, 1)?;
         self.check_capacity(1, 0)?;
         if let Some(&units) = self.headroom.iter().find(|&&units| units >= self.capacity[0]) {
@@ -130,17 +143,27 @@ impl Share {
         Share::PLAIN
     }
 
-    pub(super) fn check(&self, limits: &Limits) -> Result<(), InvalidArgument> {
-        if self.weight == 0 || self.weight as usize > LARGEST {
-            let requirement = alloc::format!("must be at least 1 and at most {LARGEST}");
-            return Err(InvalidArgument::new("weight", self.weight, requirement));
-        }
+    /// Checks the share for a pool with these limits, but for the floors that other keys keep.
+    ///
+    /// # Errors
+    ///
+    /// If the weight is out of its range, or the floor is more than the capacity or the ceiling.
+    pub fn check(&self, limits: &Limits) -> Result<(), InvalidArgument> {
+        self.check_weight()?;
         for d in KINDS {
             let most = limits.capacity[d].min(self.ceiling[d]);
             if self.floor[d] > most {
                 let requirement = alloc::format!("must be at most {most}, the capacity or the ceiling of the key");
                 return Err(InvalidArgument::new("floor", self.floor[d], requirement));
             }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_weight(&self) -> Result<(), InvalidArgument> {
+        if self.weight == 0 || self.weight as usize > LARGEST {
+            let requirement = alloc::format!("must be at least 1 and at most {LARGEST}");
+            return Err(InvalidArgument::new("weight", self.weight, requirement));
         }
         Ok(())
     }

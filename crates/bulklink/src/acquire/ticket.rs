@@ -6,7 +6,7 @@ use bulklink_core::{Answer, Grant, Ticket, plumbing};
 
 use crate::foreign::discard;
 use crate::gate::enter::NotGranted;
-use crate::gate::shared::Shared;
+use crate::gate::shared::{Shared, hint};
 use crate::gate::state::GateState;
 use crate::observe::trace::{self, WaitSpan};
 
@@ -85,6 +85,9 @@ fn collect<'a>(
 
 /// Gives up the ticket, whatever its state. `wait` ends. Usually the call waits behind another.
 pub(crate) fn withdraw(shared: &Shared, ticket: Ticket, wait: WaitSpan) {
+    if shared.has(hint::POOLED) {
+        return withdraw_by_gate(shared, ticket, wait);
+    }
     match shared.beside_the_word(|state| state.cancel_behind(ticket)) {
         Ok(displaced) => {
             if displaced.is_some() {

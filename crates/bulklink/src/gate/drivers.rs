@@ -85,7 +85,7 @@ impl Drivers {
 
     /// Returns this runtime's driver, if it has one, and the time of its next run.
     #[inline]
-    pub(super) fn driver(&mut self, home: Option<NonZeroU64>) -> Option<(NonZeroU64, Instant)> {
+    pub(crate) fn driver(&mut self, home: Option<NonZeroU64>) -> Option<(NonZeroU64, Instant)> {
         home.and_then(|home| Some((home, self.armed(home)?)))
     }
 

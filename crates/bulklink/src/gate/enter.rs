@@ -125,7 +125,7 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Option<Grant> {
-        if self.has(hint::FETCH | hint::TURN_AWAY) {
+        if self.has(hint::FETCH | hint::TURN_AWAY | hint::POOLED) {
             return self.enter_with_time(request, waker, home, ticket, not_granted);
         }
         let now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
@@ -166,7 +166,7 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Option<Grant> {
-        let now = Some(self.now());
+        let now = self.now();
         let mut joining = Joining::new(waker.cloned());
         let fetches = self.has(hint::FETCH) && waker.is_some() && home != Some(NO_TIMER);
         let request = match (self.has(hint::TURN_AWAY), fetches) {
@@ -174,10 +174,14 @@ impl Shared {
             (false, true) => request.fetching(),
             (false, false) => *request,
         };
-        let entered = self.input(|state| {
-            joining.driver = state.drivers.driver(home);
-            self.enter_any(state, &request, now, &mut joining, ticket, not_granted)
-        });
+        let entered = if self.has(hint::POOLED) {
+            Ok(self.enter_pooled(&request, now, home, &mut joining, ticket, not_granted))
+        } else {
+            self.input(|state| {
+                joining.driver = state.drivers.driver(home);
+                self.enter_any(state, &request, Some(now), &mut joining, ticket, not_granted)
+            })
+        };
         if joining.waker.is_some() {
             discard(joining.waker);
         }
@@ -187,7 +191,7 @@ impl Shared {
     /// Enters in any case, also by the account of single calls.
     #[cold]
     #[inline(never)]
-    fn enter_any(
+    pub(crate) fn enter_any(
         &self,
         state: &mut GateState,
         request: &Request,

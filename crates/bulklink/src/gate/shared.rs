@@ -6,6 +6,7 @@ mod tests;
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use core::task::{Poll, Waker};
@@ -27,6 +28,7 @@ use crate::identity::Identity;
 use crate::observe::event::Handlers;
 use crate::observe::trace;
 use crate::partitions::ShownKey;
+use crate::pool::{Reach, deliver_reach};
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection};
 
@@ -46,6 +48,8 @@ pub(crate) mod hint {
     pub(in crate::gate) const TURN_AWAY: u8 = 32;
     /// It has an adaptive limit, which judges the calls that end.
     pub(crate) const ADAPTIVE: u8 = 64;
+    /// It is lent its units by the pool of a shared capacity, which takes part in each input.
+    pub(crate) const POOLED: u8 = 128;
 }
 
 /// The state that all clones of a bulkhead share.
@@ -109,7 +113,7 @@ impl Shared {
             runtime,
         });
         // Publishes the first word: until then, the fast path decides nothing.
-        shared.with_gate(|_| ());
+        shared.with_own_gate(|_| ());
         shared
     }
 
@@ -169,9 +173,12 @@ impl Shared {
     /// displaced, such as a waker, after this returns and so outside the lock.
     #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
+        if self.has(hint::POOLED) {
+            return self.pooled_input(input);
+        }
         // Stored where it is needed: it is slow to move.
         let mut rest = Rest::Nothing;
-        let (answer, waker) = self.with_gate(|state| {
+        let (answer, waker) = self.with_own_gate(|state| {
             let answer = input(state);
             debug_assert!(!state.gate.wants_now(), "an input that frees units advances");
             (answer, self.take_outputs(state, &mut rest))
@@ -182,18 +189,58 @@ impl Shared {
 
     /// Gives the gate an input as [`input`](Shared::input) does, and returns its outputs, which the
     /// caller must [deliver](crate::gate::outputs::deliver_all) outside all locks.
-    pub(crate) fn input_undelivered(self: &Arc<Self>, input: impl FnOnce(&mut GateState)) -> Undelivered {
-        let outputs = self.with_gate(|state| {
+    pub(crate) fn input_undelivered(self: &Arc<Self>, input: impl FnOnce(&mut GateState)) -> Vec<Undelivered> {
+        let mut reach = Reach::new();
+        let outputs = self.with_reach(&mut reach, |state| {
             input(state);
             Shared::take_undelivered(state)
         });
-        (Arc::clone(self), outputs)
+        reach.push((Arc::clone(self), outputs));
+        reach
     }
 
     /// Works with the gate without giving it an input that has outputs. Until it returns, the word
     /// grants and releases nothing, so the gate's figures are complete.
     #[inline]
     pub(crate) fn with_gate<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
+        let mut reach = Reach::new();
+        let worked = self.with_reach(&mut reach, work);
+        deliver_reach(reach);
+        worked
+    }
+
+    /// Works with the gate, and with others of its pool.
+    #[inline]
+    fn with_reach<T>(&self, reach: &mut Reach, work: impl FnOnce(&mut GateState) -> T) -> T {
+        if self.has(hint::POOLED) { self.with_pooled(None, reach, work) } else { self.with_own_gate(work) }
+    }
+
+    /// Works with the gate as a member of a pool, under the pool's lock: its word is taken back,
+    /// and no unit is lent to it.
+    pub(crate) fn member<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
+        self.state.with(|state| {
+            if let Some(word) = self.fast.take() {
+                state.gate.fold(word);
+            }
+            state.gate.lend(0);
+            let answer = work(state);
+            state.gate.lend(0);
+            self.fast.put(Word::TIMED_GATE);
+            answer
+        })
+    }
+
+    /// Publishes the word of a member of a pool with these units, under the pool's lock.
+    pub(crate) fn publish_lent(&self, units: u32) {
+        self.state.with(|state| {
+            state.gate.lend(units);
+            self.fast.put(state.publish());
+        });
+    }
+
+    /// Works with the gate as [`with_gate`](Shared::with_gate) does, by the bulkhead's own lock.
+    #[inline]
+    pub(crate) fn with_own_gate<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
         self.state.with(|state| {
             // The word's counts must be in the gate before the gate is read or changed.
             if let Some(word) = self.fast.take() {
@@ -305,7 +352,7 @@ impl Shared {
     }
 
     #[cold]
-    pub(super) fn invalid(&self, occupancy: Occupancy, invalid: InvalidArgument, request: &Request) -> Rejection {
+    pub(crate) fn invalid(&self, occupancy: Occupancy, invalid: InvalidArgument, request: &Request) -> Rejection {
         Rejection::invalid(Arc::clone(&self.identity), occupancy, invalid, request)
     }
 

@@ -10,6 +10,7 @@ use core::time::Duration;
 #[cfg(feature = "std")]
 use bulklink_core::Histogram;
 use bulklink_core::plumbing::{self, Joining, Word};
+use bulklink_core::pool::Demand;
 use bulklink_core::{
     Answer, Calls, Gate, Grant, Instant, InvalidArgument, Request, Reserve, Restriction, Snapshot, Ticket,
 };
@@ -94,6 +95,16 @@ impl GateState {
             (Some(calls), Some(now)) => calls.advance(&mut self.gate, now),
             _ => _ = self.gate.advance(now),
         }
+    }
+
+    /// Returns the demand of a member of a pool.
+    pub(crate) fn demand(&self) -> Demand {
+        self.gate.demand()
+    }
+
+    /// Returns the time of the latest input.
+    pub(crate) fn mark(&self) -> Instant {
+        plumbing::mark(&self.gate)
     }
 
     pub(crate) fn resume(&mut self, now: Instant) -> bool {

@@ -7,12 +7,14 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::time::Duration;
 
 use bulklink_core::partitions::Limits;
+use bulklink_core::pool;
 
 use super::RandomState;
 use super::inner::Inner;
 use super::keys::ShowKey;
 use super::state::LimitsFor;
-use crate::{Clock, InvalidArgument, Partitions, Reserve};
+use crate::partitions::Share;
+use crate::{Clock, InvalidArgument, Partitions, Reserve, label};
 
 /// Configures and builds [`Partitions`]; returned by [`Partitions::builder`].
 ///
@@ -42,6 +44,9 @@ pub struct Builder<K, R, S = RandomState> {
     max_partitions: Option<usize>,
     idle_timeout: Option<Duration>,
     limits_for: Option<LimitsFor<K>>,
+    shared_capacity: Option<usize>,
+    shared_waiting_room: Option<usize>,
+    share: Option<Share>,
     show_key: Option<ShowKey<K>>,
     hasher: S,
 }
@@ -50,7 +55,17 @@ impl<K, R: Clock> Builder<K, R> {
     pub(super) fn new(runtime: R, label: &str) -> Self {
         let each = crate::Builder::new(runtime, label);
         let hasher = RandomState::default();
-        Builder { each, max_partitions: None, idle_timeout: None, limits_for: None, show_key: None, hasher }
+        Builder {
+            each,
+            max_partitions: None,
+            idle_timeout: None,
+            limits_for: None,
+            shared_capacity: None,
+            shared_waiting_room: None,
+            share: None,
+            show_key: None,
+            hasher,
+        }
     }
 }
 
@@ -85,7 +100,18 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// Sets the hasher of keys. It runs outside all locks.
     pub fn hasher<T>(self, hasher: T) -> Builder<K, R, T> {
         let Builder { each, max_partitions, idle_timeout, limits_for, show_key, .. } = self;
-        Builder { each, max_partitions, idle_timeout, limits_for, show_key, hasher }
+        let Builder { shared_capacity, shared_waiting_room, share, .. } = self;
+        Builder {
+            each,
+            max_partitions,
+            idle_timeout,
+            limits_for,
+            shared_capacity,
+            shared_waiting_room,
+            share,
+            show_key,
+            hasher,
+        }
     }
 
     /// Sets a function that gives each key limits of its own. It gets the key and the limits of
@@ -160,6 +186,61 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// ```
     pub fn show_keys(mut self, show: impl Fn(&K) -> String + Send + Sync + 'static) -> Self {
         self.show_key = Some(Arc::new(show));
+        self
+    }
+
+    /// Has all keys share one capacity, in fair turns, in place of a capacity for each: at most so
+    /// many units are in use in all partitions together, and all of them are used while any call
+    /// waits that may run.
+    ///
+    /// While calls wait, each key gets units in proportion to the weight of its [share](Share), and
+    /// a key that has asked little is served soon, however much others ask. The limits of each
+    /// partition go on to hold: its [capacity](Builder::parallelism) is the most that one key can
+    /// use, and need not be set.
+    ///
+    /// See [shared capacity](crate::Partitions#shared-capacity).
+    ///
+    /// ```
+    /// use bulklink_tokio::Partitions;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let models: Partitions<String> = Partitions::builder("models")
+    ///     .shared_capacity(40)
+    ///     .shared_waiting_room(500)
+    ///     .wait_limit(Duration::from_secs(2))
+    ///     .max_partitions(100_000)
+    ///     .build()?;
+    /// let reply = models.key("ann").execute(async { "a reply" }).await?;
+    /// # assert_eq!(reply, "a reply");
+    /// assert_eq!(models.status().shared.map(|shared| shared.capacity), Some(40));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn shared_capacity(mut self, units: usize) -> Self {
+        self.shared_capacity = Some(units);
+        self
+    }
+
+    /// Sets how many operations may wait in all partitions together. By default, only the
+    /// [waiting room](Builder::waiting_room) of each partition is bounded; with this, that need not
+    /// be set.
+    ///
+    /// When it is full, a call of a key with few waiters takes the place of the newest waiter of
+    /// the key with the most, which is rejected as [`Displaced`](crate::Reason::Displaced): so no
+    /// key can keep others out by filling the room. It needs a
+    /// [shared capacity](Builder::shared_capacity).
+    pub fn shared_waiting_room(mut self, operations: usize) -> Self {
+        self.shared_waiting_room = Some(operations);
+        self
+    }
+
+    /// Sets the share of each key in the [shared capacity](Builder::shared_capacity) that
+    /// [has none of its own](crate::Partitions::set_share). Its floor cannot be
+    /// [kept](Share::kept). By default, all keys have the weight one.
+    pub fn share(mut self, share: Share) -> Self {
+        self.share = Some(share);
         self
     }
 
@@ -243,6 +324,39 @@ impl<K, R: Clock, S> Builder<K, R, S> {
         self.each(|each| each.limit_mode(mode))
     }
 
+    /// Returns the limits of the shared capacity, and the share of each key, if there is one.
+    fn shared(&self) -> Result<Option<(pool::Limits, Share)>, InvalidArgument> {
+        let Some(capacity) = self.shared_capacity else {
+            let room = self.shared_waiting_room.map(|room| ("shared_waiting_room", room));
+            let lone = room.or(self.share.map(|share| ("share", share.weight)));
+            return lone.map_or(Ok(None), |(field, value)| {
+                Err(InvalidArgument::new(field, value, "needs a shared_capacity, which is not set"))
+            });
+        };
+        let narrow = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+        let mut limits = pool::Limits::new(narrow(capacity));
+        if let Some(room) = self.shared_waiting_room {
+            limits.waiting_room = narrow(room);
+        }
+        let share = self.share.unwrap_or_default();
+        limits.check()?;
+        share.check_for_all(&limits)?;
+        Ok(Some((limits, share)))
+    }
+
+    /// Completes the limits of each partition by those that all share.
+    fn with_shared(mut self) -> Self {
+        let Some(capacity) = self.shared_capacity else { return self };
+        if let (0, Some(waiting_room)) = (self.each.limits.waiting_room, self.shared_waiting_room) {
+            self.each.limits.waiting_room = waiting_room;
+        }
+        if self.each.parallelism.is_none() && self.each.capacity.is_none() {
+            self.each = self.each.capacity(capacity);
+            self.each.is_bounded_by_shared = true;
+        }
+        self
+    }
+
     fn each(mut self, change: impl FnOnce(crate::Builder<R>) -> crate::Builder<R>) -> Self {
         self.each = change(self.each);
         self
@@ -263,13 +377,17 @@ where
     /// parallelism nor capacity was; or if the label is blank or contains control or invisible
     /// characters (see [Labels](crate::Builder#labels)). The error names the field and the value.
     pub fn build(self) -> Result<Partitions<K, R, S>, InvalidArgument> {
-        let Builder { each, max_partitions, idle_timeout, limits_for, show_key, hasher } = self;
+        let shared = self.shared().map_err(|invalid| match label::check(&self.each.label) {
+            Ok(label) => invalid.of(format_args!("partitions {label}")),
+            Err(invalid) => invalid,
+        })?;
+        let Builder { each, max_partitions, idle_timeout, limits_for, show_key, hasher, .. } = self.with_shared();
         let identity = each.check("partitions")?;
         let max_partitions =
             max_partitions.ok_or_else(|| InvalidArgument::new("max_partitions", "nothing", "must be set"));
         let inner = max_partitions.and_then(|max| {
             let limits = Limits::new(max).with_idle_timeout(idle_timeout);
-            Inner::new(each.with_own_log(), &identity, limits, limits_for, show_key, hasher)
+            Inner::new(each.with_own_log(), &identity, limits, limits_for, shared, show_key, hasher)
         });
         let inner = inner.map_err(|invalid| invalid.of(format_args!("partitions {}", identity.label)))?;
         Ok(Partitions { inner })
@@ -282,14 +400,16 @@ impl<K, R: RefUnwindSafe, S: RefUnwindSafe> RefUnwindSafe for Builder<K, R, S> {
 
 impl<K, R: Clone, S: Clone> Clone for Builder<K, R, S> {
     fn clone(&self) -> Self {
-        let Builder { each, max_partitions, idle_timeout, limits_for, show_key, hasher } = self;
         Builder {
-            each: each.clone(),
-            max_partitions: *max_partitions,
-            idle_timeout: *idle_timeout,
-            limits_for: limits_for.clone(),
-            show_key: show_key.clone(),
-            hasher: hasher.clone(),
+            each: self.each.clone(),
+            max_partitions: self.max_partitions,
+            idle_timeout: self.idle_timeout,
+            limits_for: self.limits_for.clone(),
+            shared_capacity: self.shared_capacity,
+            shared_waiting_room: self.shared_waiting_room,
+            share: self.share,
+            show_key: self.show_key.clone(),
+            hasher: self.hasher.clone(),
         }
     }
 }

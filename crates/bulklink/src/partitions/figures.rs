@@ -49,7 +49,7 @@ impl Default for Figures {
 fn of_nothing() -> Status {
     let snapshot = Account::<()>::new(Limits::new(1)).expect("valid limits").snapshot();
     let (label, each) = (Arc::from(""), crate::Limits::new(1));
-    Status { label, each, is_paused: false, handler_panics: 0, dropped_events: 0, snapshot }
+    Status { label, each, is_paused: false, handler_panics: 0, dropped_events: 0, shared: None, snapshot }
 }
 
 impl Handle {

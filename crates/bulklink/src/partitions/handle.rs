@@ -67,7 +67,7 @@ where
     }
 
     fn status(&self) -> Status {
-        self.state.with(|state| self.status(state))
+        self.status()
     }
 
     fn sums(&self) -> Sums {

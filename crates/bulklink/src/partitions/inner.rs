@@ -6,13 +6,13 @@ use core::hash::BuildHasher;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use bulklink_core::partitions::{self, Id};
-use bulklink_core::{Instant, InvalidArgument, Snapshot};
+use bulklink_core::{Instant, InvalidArgument, Snapshot, pool};
 
 use super::control::Held;
 use super::histograms::SharedHistograms;
 use super::keys::{Marks, ShowKey, ShownKey};
 use super::state::{Changed, HandlersChanged, LimitsFor, Partition, PartitionsState};
-use super::{Limits, Lookup, Status, Sums};
+use super::{Limits, Lookup, Share, SharedStatus, Status, Sums};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
 use crate::gate::latch::Latch;
@@ -23,6 +23,7 @@ use crate::identity::Identity;
 use crate::limit::Adaptive;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
+use crate::pool::SharedPool;
 use crate::reconfigure::{Refused, unused_wait_limit};
 use crate::{Builder, Clock, Handle, HandlerId, ReconfigureError, Reconfigured, Rejection};
 
@@ -32,6 +33,8 @@ pub(crate) struct Inner<K, R, S> {
     pub(super) each: Builder<R>,
     pub(super) identity: Arc<Identity>,
     limits_for: Option<LimitsFor<K>>,
+    /// The share of a key that has none of its own in the shared capacity.
+    share: Share,
     pub(super) show_key: Option<ShowKey<K>>,
     hasher: S,
     /// Whether the end of a lease needs the time, because there is an idle timeout.
@@ -88,13 +91,25 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         let (status, gone, bulkheads) = self.state.with(|state| {
             state.read_at = state.read_at.max(now);
             let bulkheads = state.partitions().map(|kept| Arc::clone(&kept.shared)).collect();
-            (self.status(state), state.gone, bulkheads)
+            (self.status_of(state), state.gone, bulkheads)
         });
+        let status = Status { shared: self.shared_status(), ..status };
         let sums = Sums::read(&status, gone, bulkheads, now, look);
         (status, sums)
     }
 
-    pub(super) fn status(&self, state: &mut PartitionsState<K>) -> Status {
+    /// Returns the figures of this moment.
+    pub(super) fn status(&self) -> Status {
+        let status = self.state.with(|state| self.status_of(state));
+        Status { shared: self.shared_status(), ..status }
+    }
+
+    /// Returns the figures of the shared capacity. Not under a lock, because waiters may be woken.
+    fn shared_status(&self) -> Option<SharedStatus> {
+        Some(self.identity.pool.as_ref()?.status())
+    }
+
+    fn status_of(&self, state: &mut PartitionsState<K>) -> Status {
         Status {
             label: Arc::clone(&self.identity.label),
             each: self.each(state).each,
@@ -102,6 +117,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
             handler_panics: self.identity.handler_panics(),
             dropped_events: self.identity.dropped_events(),
             snapshot: state.account.snapshot(),
+            shared: None,
         }
     }
 
@@ -130,6 +146,29 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         let unchanged = (&self.each.limits, &self.identity);
         let (each, identity) = state.changed.as_ref().map_or(unchanged, |changed| (&changed.each, &changed.identity));
         Changed { each: *each, identity: Arc::clone(identity) }
+    }
+
+    pub(super) fn pool(&self) -> Option<&SharedPool> {
+        self.identity.pool.as_deref()
+    }
+
+    /// Changes the shared capacity, and the capacity of each partition with it, if only that bounds
+    /// them.
+    pub(super) fn resize_shared(&self, units: usize) -> Result<(), ReconfigureError> {
+        let refused = |invalid: InvalidArgument| {
+            let owner = format_args!("partitions {}", self.identity.label);
+            ReconfigureError::invalid([invalid].into_iter(), owner, self.each.capacity_field())
+        };
+        let nothing = || InvalidArgument::new("shared_capacity", "nothing", "must be set by the builder");
+        let pool = self.pool().ok_or_else(nothing).map_err(refused)?;
+        let capacity = u32::try_from(units).unwrap_or(u32::MAX);
+        let resized = pool.reconfigure(|limits| limits.with_capacity(capacity), self.now_if_sound());
+        resized.map_err(refused)?;
+        if self.each.is_bounded_by_shared {
+            let each = self.state.with(|state| self.each(state).each);
+            self.reconfigure(&each.with_capacity(units))?;
+        }
+        Ok(())
     }
 
     pub(super) fn reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, ReconfigureError> {
@@ -187,7 +226,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
                     changed |= if is_paused { state.gate.pause() } else { state.resume(now) };
                 })
             };
-            let deliveries = kept.iter().map(give).collect();
+            let deliveries = kept.iter().flat_map(give).collect();
             (changed, deliveries)
         });
         deliver_all(deliveries);
@@ -253,7 +292,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         });
         let shared = self.each.make(&self.identity, shown, |gate, calls| self.histograms.share(gate, calls));
         let held = controllers.as_deref().map(|controllers| Held::new(controllers, key.to_key(), &shared));
-        let mut spare = Some(Partition { hash, key: new_key, shared });
+        let mut spare = Some(Partition { hash, key: new_key, shared, has_own_share: false });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| {
             if let Some(id) = state.find(hash, key) {
@@ -265,7 +304,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
             }
             let limits = self.limits_of(state, spare.as_ref().map(|new| &new.key))?;
             let changed = Some(limits).filter(|limits| *limits != self.each.limits);
-            Ok(Some(state.create(&mut spare, changed)))
+            let pooled = self.pool().map(|pool| (pool, state.shares.find(hash, key), &self.share));
+            Ok(Some(state.create(&mut spare, changed, pooled)))
         });
         // The evicted partition, or the new one if it was not needed.
         discard(spare);
@@ -305,6 +345,30 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         Rejection::by_partitions(identity, rejection)
     }
 
+    /// Sets the share of a key in the shared capacity, which stays whether or not it has a
+    /// partition.
+    pub(super) fn set_share<Q: Lookup<K> + ?Sized>(&self, key: &Q, share: Share) -> Result<(), InvalidArgument> {
+        let owner = |invalid: InvalidArgument| invalid.of(format_args!("partitions {}", self.identity.label));
+        let nothing = || InvalidArgument::new("shared_capacity", "nothing", "must be set by the builder");
+        let pool = self.pool().ok_or_else(nothing).map_err(owner)?;
+        let (hash, now) = (self.hasher.hash_one(key), self.now_if_sound());
+        // Cloned outside the lock, because that is foreign.
+        let mut new = Some(key.to_key());
+        let pool_key = self.state.with(|state| {
+            let (id, known) = (state.find(hash, key), state.shares.find(hash, key));
+            known.unwrap_or_else(|| state.own_share(id, hash, &mut new, pool, &self.share))
+        });
+        discard(new);
+        pool.set_share(pool_key, &share, now).map_err(owner)
+    }
+
+    /// Returns the share of a key in the shared capacity, if there is one.
+    pub(super) fn share<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Share> {
+        let (pool, hash) = (self.pool()?, self.hasher.hash_one(key));
+        let own = self.state.with(|state| state.shares.find(hash, key));
+        Some(own.map_or(self.share, |own| pool.share(own)))
+    }
+
     pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Handle> {
         let hash = self.hasher.hash_one(key);
         let shared = self.state.with(|state| state.get(hash, key))?;
@@ -329,19 +393,23 @@ where
         identity: &Identity,
         limits: Limits,
         limits_for: Option<LimitsFor<K>>,
+        shared: Option<(pool::Limits, Share)>,
         show_key: Option<ShowKey<K>>,
         hasher: S,
     ) -> Result<Arc<Self>, InvalidArgument> {
         let drained = Latch::new(Arc::clone(&identity.label), Arc::new(each.runtime.clone()));
         let state = PartitionsState::new(limits, drained.bolt())?;
+        let share = shared.as_ref().map_or(Share::new(), |(_, share)| *share);
+        let pool = shared.map(|(limits, _)| SharedPool::new(limits, identity)).transpose()?.map(Arc::new);
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
-            let identity = Arc::new(identity.owned_by(Weak::<Self>::clone(this)));
+            let identity = Arc::new(identity.owned_by(Weak::<Self>::clone(this), pool));
             let needs_now = state.account.needs_now();
             let histograms = SharedHistograms::new(each.measures_holds());
             Inner {
                 each,
                 identity,
                 limits_for,
+                share,
                 show_key,
                 hasher,
                 needs_now,

@@ -14,6 +14,7 @@ mod key;
 mod keys;
 mod reconfigure;
 mod report;
+mod shares;
 mod state;
 mod status;
 mod sums;
@@ -36,10 +37,12 @@ pub use keys::{KeyLoad, WorstKeys};
 pub use report::{CapacityReport, Finding, FindingCode};
 pub(crate) use state::LimitsFor;
 pub use status::Status;
+
+pub use crate::pool::{Share, SharedStatus};
 pub use sums::Sums;
 
 use crate::reconfigure::Refused;
-use crate::{BoundRequest, Clock, ReconfigureError, Reconfigured, Request};
+use crate::{BoundRequest, Clock, InvalidArgument, ReconfigureError, Reconfigured, Request};
 use inner::Inner;
 
 /// A bulkhead for each key, such as a tenant, an upstream host or an account.
@@ -157,7 +160,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// ```
     #[must_use]
     pub fn status(&self) -> Status {
-        self.inner.state.with(|state| self.inner.status(state))
+        self.inner.status()
     }
 
     /// Changes the limits of all partitions, those that are kept and those to come, as
@@ -208,6 +211,31 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
         commit: impl FnOnce(),
     ) -> Result<Reconfigured, Refused> {
         self.inner.try_reconfigure_with(limits, Some(limits_for), commit)
+    }
+
+    /// Changes the [capacity that all keys share](Builder::shared_capacity): growing admits waiting
+    /// calls in their turns, and shrinking cancels nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the partitions share no capacity, or are closed; if the number is out of its range; or if
+    /// it is less than a waiting call asks for, or than the floors that are
+    /// [kept](Share::kept). Nothing has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use bulklink_tokio::Partitions;
+    /// # let builder = Partitions::builder("models").shared_capacity(1).max_partitions(10);
+    /// # let models: Partitions<String> = builder.build()?;
+    /// models.resize_shared(2)?;
+    /// let both = (models.key("ann").try_slot()?, models.key("bob").try_slot()?);
+    /// assert_eq!(models.status().shared.map(|shared| shared.in_use), Some(2));
+    /// # drop(both);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn resize_shared(&self, units: usize) -> Result<(), ReconfigureError> {
+        self.inner.resize_shared(units)
     }
 
     /// Pauses all partitions, those that are kept and those to come, as
@@ -355,6 +383,40 @@ where
     #[must_use]
     pub fn partition<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<crate::Handle> {
         self.inner.get(key)
+    }
+
+    /// Sets the share of a key in the [capacity that all keys share](Builder::shared_capacity), in
+    /// place of [that of all](Builder::share). It takes effect at once, and stays whether or not
+    /// the key has a partition: for keys that the program knows, not for each that comes.
+    ///
+    /// # Errors
+    ///
+    /// If the partitions share no capacity; if a number is out of its range; or if the floors that
+    /// are [kept](Share::kept) would be more than the capacity. Nothing has changed then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use bulklink_tokio::Partitions;
+    /// use bulklink_tokio::partitions::Share;
+    ///
+    /// # let builder = Partitions::builder("models").shared_capacity(4).max_partitions(10);
+    /// # let models: Partitions<String> = builder.build()?;
+    /// models.set_share("ann", Share::new().floor(2).kept())?;
+    /// let bobs = (models.key("bob").try_slot()?, models.key("bob").try_slot()?);
+    /// assert!(models.key("bob").try_slot().is_err(), "the others are kept for Ann");
+    /// let ann = models.key("ann").try_slot()?;
+    /// # drop((bobs, ann));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_share<Q: Lookup<K> + ?Sized>(&self, key: &Q, share: Share) -> Result<(), InvalidArgument> {
+        self.inner.set_share(key, share)
+    }
+
+    /// Returns the share of a key in the shared capacity; `None` if the partitions share none.
+    #[must_use]
+    pub fn share<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Share> {
+        self.inner.share(key)
     }
 
     /// Drops the partition of this key if it is idle, and returns whether it was dropped.

@@ -128,7 +128,7 @@ fn change(
 
 /// Gives an input to all these partitions. Returns the outputs to deliver.
 fn give_all(targets: &[Target], mut input: impl FnMut(&Target, &mut GateState)) -> Vec<Undelivered> {
-    targets.iter().map(|target| target.shared.input_undelivered(|state| input(target, state))).collect()
+    targets.iter().flat_map(|target| target.shared.input_undelivered(|state| input(target, state))).collect()
 }
 
 impl Faults {

@@ -6,10 +6,12 @@ use core::iter;
 use core::mem;
 
 use bulklink_core::partitions::{Created, Id, Partitions, Rejection};
+use bulklink_core::pool::Key;
 use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
 use super::control::Controllers;
+use super::shares::Shares;
 use super::sums::Gone;
 use super::{Limits, Lookup};
 use crate::OwnedSlot;
@@ -17,6 +19,7 @@ use crate::builder::next_instance;
 use crate::gate::shared::{Shared, hint};
 use crate::identity::Identity;
 use crate::observe::event::Handlers;
+use crate::pool::{Share, SharedPool};
 
 /// The number of partitions taken at a time. It bounds how long the lock is held. Two under loom,
 /// where each step multiplies the search.
@@ -31,6 +34,8 @@ pub(super) struct PartitionsState<K> {
     handlers: Handlers,
     /// The controllers that a new partition gets.
     pub(super) controllers: Controllers<K>,
+    /// The keys with shares of their own in the shared capacity.
+    pub(super) shares: Shares<K>,
     /// Whether a new partition begins paused.
     is_paused: bool,
     /// The limits of a new partition, once they have been changed.
@@ -68,6 +73,8 @@ pub(super) struct Partition<K> {
     pub(super) hash: u64,
     pub(super) key: K,
     pub(super) shared: Arc<Shared>,
+    /// Whether the key has a share of its own in the shared capacity.
+    pub(super) has_own_share: bool,
 }
 
 impl<K> PartitionsState<K> {
@@ -78,6 +85,7 @@ impl<K> PartitionsState<K> {
             index: HashTable::new(),
             handlers: Handlers::default(),
             controllers: None,
+            shares: Shares::default(),
             is_paused: false,
             changed: None,
             gone: Gone::default(),
@@ -124,13 +132,16 @@ impl<K> PartitionsState<K> {
     /// caller must drop outside the lock: the partition that was evicted, or the new one if it was
     /// rejected.
     ///
-    /// It gets these limits, which must be valid, unless it is made with them.
+    /// It gets these limits, which must be valid, unless it is made with them; and the share of its
+    /// own in the shared capacity, or that of all.
     pub(super) fn create(
         &mut self,
         spare: &mut Option<Partition<K>>,
         limits: Option<crate::Limits>,
+        pooled: Option<(&SharedPool, Option<Key>, &Share)>,
     ) -> Result<Arc<Shared>, Rejection> {
-        let new = spare.take().expect("a new partition");
+        let mut new = spare.take().expect("a new partition");
+        new.has_own_share = pooled.is_some_and(|(_, own, _)| own.is_some());
         let (hash, shared) = (new.hash, Arc::clone(&new.shared));
         let Created { id, evicted, .. } = self.account.create(new).map_err(|(refused, rejection)| {
             *spare = Some(refused);
@@ -140,6 +151,9 @@ impl<K> PartitionsState<K> {
         self.index.insert_unique(hash, id, |&id| self.account.get(id).hash);
         shared.join(id);
         self.prepare(&shared, limits);
+        if let Some((pool, own, share)) = pooled {
+            pool.join(own.unwrap_or_else(|| pool.add(share)), &shared);
+        }
         Ok(shared)
     }
 
@@ -161,6 +175,28 @@ impl<K> PartitionsState<K> {
         }
     }
 
+    /// Makes a share of its own for a key that has none, in place of that of its partition, if it
+    /// has one.
+    pub(super) fn own_share(
+        &mut self,
+        id: Option<Id>,
+        hash: u64,
+        new: &mut Option<K>,
+        pool: &SharedPool,
+        share: &Share,
+    ) -> Key {
+        let present = id.and_then(|id| {
+            let partition = self.account.get_mut(id);
+            partition.has_own_share = true;
+            pool.key_of(&partition.shared)
+        });
+        let pool_key = present.unwrap_or_else(|| pool.add(share));
+        if let Some(key) = new.take() {
+            self.shares.add(hash, key, pool_key);
+        }
+        pool_key
+    }
+
     /// Removes from the index a partition that is no longer in the account.
     fn forget(&mut self, (id, gone): (Id, Partition<K>)) -> Partition<K> {
         // Found by its id: comparing keys here would run foreign code in the middle of a change.
@@ -168,6 +204,12 @@ impl<K> PartitionsState<K> {
             entry.remove();
         }
         // It is idle, so its counters are final: each of its calls has ended, and no other comes.
+        if let Some(pool) = gone.shared.pool() {
+            let key = pool.leave(&gone.shared);
+            if let Some(key) = key.filter(|_| !gone.has_own_share) {
+                pool.remove(key);
+            }
+        }
         let read_at = self.read_at;
         let snapshot = gone.shared.with_gate(|state| {
             gone.shared.give_hint(hint::GONE, true);

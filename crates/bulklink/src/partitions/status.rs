@@ -5,6 +5,8 @@ use core::ops::Deref;
 
 use bulklink_core::partitions::Snapshot;
 
+use super::SharedStatus;
+
 /// A consistent [`Snapshot`] of partitions at one moment, with their label.
 ///
 /// It dereferences to the snapshot. It shows no key.
@@ -24,6 +26,9 @@ pub struct Status {
     /// How many events no handler was called for, in all partitions, as [of one
     /// bulkhead](crate::Status::dropped_events).
     pub dropped_events: usize,
+    /// The figures of the capacity that all partitions
+    /// [share](super::Builder::shared_capacity), if they do.
+    pub shared: Option<SharedStatus>,
     /// The figures.
     pub snapshot: Snapshot,
 }

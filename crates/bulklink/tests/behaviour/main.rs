@@ -37,6 +37,7 @@ mod reconfiguring;
 mod registry;
 mod rejections;
 mod resizing;
+mod shared;
 mod status;
 mod submit;
 #[cfg(feature = "tracing")]

@@ -1,0 +1,124 @@
+//! How a call enters a bulkhead of a pool.
+
+use core::num::NonZeroU64;
+use core::task::Waker;
+
+use bulklink_core::plumbing::Joining;
+use bulklink_core::pool::{Bound, Head, Prepared};
+use bulklink_core::{Grant, Instant, InvalidArgument, Request, Ticket};
+
+use super::members::{Reach, line_of};
+use super::{PoolState, SharedPool, deliver_reach};
+use crate::Rejection;
+use crate::gate::enter::NotGranted;
+use crate::gate::outputs::Rest;
+use crate::gate::shared::Shared;
+
+/// The way of a call into its gate.
+enum Way {
+    /// The gate decides, with the units that are lent to it.
+    Gate { lent: u32 },
+    /// It may not wait: the pool has no room for it.
+    NoRoom(Bound),
+    /// Its cost is more than the whole capacity.
+    Invalid(InvalidArgument),
+}
+
+impl Shared {
+    /// Enters as [`enter_gate`](Shared::enter_gate) does, by the pool.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn enter_pooled(
+        &self,
+        request: &Request,
+        now: Instant,
+        home: Option<NonZeroU64>,
+        joining: &mut Joining<Waker>,
+        ticket: &mut Option<Ticket>,
+        not_granted: &mut NotGranted,
+    ) -> Option<Grant> {
+        let (mut rest, mut reach) = (Rest::Nothing, Reach::new());
+        let mut enter = |way: Way, pool: Option<&SharedPool>| {
+            self.member(|state| {
+                let (request, bound) = match way {
+                    Way::Invalid(invalid) => {
+                        let invalid = self.invalid(state.gate.occupancy(), invalid, request);
+                        *not_granted = NotGranted::Rejected(invalid);
+                        return (None, None);
+                    }
+                    Way::NoRoom(bound) => (request.now(), bound),
+                    Way::Gate { lent } => {
+                        if lent > 0 {
+                            state.gate.lend(lent);
+                        }
+                        (*request, Bound::Key)
+                    }
+                };
+                joining.driver = state.drivers.driver(home);
+                let entered = self.enter_any(state, &request, Some(now), joining, ticket, not_granted);
+                if let (NotGranted::Rejected(rejection), Some(pool)) = (&mut *not_granted, pool) {
+                    rejection.set_bound(|| pool.identity(bound));
+                }
+                (entered.unwrap_or(None), self.take_outputs(state, &mut rest))
+            })
+        };
+        let (granted, waker) = match self.pool() {
+            None => enter(Way::NoRoom(Bound::Key), None),
+            Some(pool) => pool.state.with(|state| {
+                // It has left: no call is admitted.
+                let Some(key) = state.members.key_of(self) else { return enter(Way::NoRoom(Bound::Key), Some(pool)) };
+                let now = state.at(Some(now));
+                state.pool.begin(line_of(key));
+                let way = self.way(state, key, request, &mut reach, now);
+                let entered = enter(way, Some(pool));
+                state.finish(self, key, &mut reach, now);
+                entered
+            }),
+        };
+        self.deliver(waker, rest);
+        deliver_reach(reach);
+        granted
+    }
+
+    /// Asks the pool for units, or for a place in the queue.
+    fn way(
+        &self,
+        state: &mut PoolState,
+        key: bulklink_core::pool::Key,
+        request: &Request,
+        reach: &mut Reach,
+        now: Instant,
+    ) -> Way {
+        let cost = request.units();
+        let (demand, would_reject, may_run) = self.member(|state| {
+            state.advance(Some(now));
+            (state.demand(), state.gate.would_reject(request, now), state.gate.may_run(cost))
+        });
+        if would_reject {
+            // Without lent units.
+            return Way::Gate { lent: 0 };
+        }
+        if let Err(invalid) = state.pool.check_cost(cost) {
+            return Way::Invalid(invalid);
+        }
+        let call = Head { cost: [cost, 0], may_run };
+        let PoolState { pool, members, .. } = state;
+        let prepared = pool.prepare(&mut members.lines(reach), line_of(key), &demand, call, request.wants_place(), now);
+        match prepared {
+            Ok(Prepared::Lent) => Way::Gate { lent: demand.in_use[0] + cost },
+            Ok(Prepared::Queues) => Way::Gate { lent: 0 },
+            // It does not wait in any case, and expires.
+            Err(_) if request.may_queue() && !request.wants_place() => Way::Gate { lent: 0 },
+            Err(bound) => Way::NoRoom(bound),
+        }
+    }
+}
+
+impl Rejection {
+    /// Sets the limit of the shared capacity that has rejected the call for lack of room.
+    fn set_bound(&mut self, identity: impl FnOnce() -> alloc::sync::Arc<crate::identity::Identity>) {
+        if self.reason() == crate::Reason::Saturated {
+            self.set_identity(identity());
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A capacity that many bulkheads share: the pool under its lock, and the cycle of each input to
+//! one of its bulkheads.
+//!
+//! The order of locks: that of partitions, that of the pool, that of a bulkhead. Each input to a
+//! bulkhead of a pool holds the pool's lock, and under it one bulkhead's lock at a time. While no
+//! call waits for its turn, the words of some bulkheads are live, and decide without any lock.
+
+mod enter;
+mod members;
+mod share;
+
+use alloc::sync::Arc;
+
+pub use bulklink_core::pool::Bound;
+use bulklink_core::pool::{self, Key, Limits, Pool};
+use bulklink_core::{Instant, InvalidArgument};
+
+pub use share::{Share, SharedStatus};
+
+use crate::foreign::attempt;
+use crate::gate::lock::Lock;
+use crate::gate::outputs::{Rest, deliver_all};
+use crate::gate::shared::{Shared, hint};
+use crate::gate::state::GateState;
+use crate::identity::Identity;
+pub(crate) use members::Reach;
+use members::{Members, line_of};
+
+/// A capacity that many bulkheads share.
+#[derive(Debug)]
+pub(crate) struct SharedPool {
+    state: Lock<PoolState>,
+    /// The identities in rejections, by the limit that rejects.
+    identities: [Arc<Identity>; BOUNDS.len()],
+}
+
+const BOUNDS: [Bound; 4] = [Bound::Key, Bound::Shared, Bound::Units, Bound::Headroom];
+
+/// The state that the lock of a pool protects.
+#[derive(Debug)]
+struct PoolState {
+    pool: Pool,
+    members: Members,
+    /// The latest time of an input, for inputs without one.
+    mark: Instant,
+}
+
+impl PoolState {
+    fn at(&mut self, now: Option<Instant>) -> Instant {
+        self.mark = self.mark.max(now.unwrap_or(self.mark));
+        now.unwrap_or(self.mark)
+    }
+
+    /// Ends an input to the bulkhead of a key, and lends units to those whose turn it is.
+    fn finish(&mut self, shared: &Shared, key: Key, reach: &mut Reach, now: Instant) {
+        let demand = shared.member(|state| state.demand());
+        let mut lines = self.members.lines(reach);
+        if let Some(units) = self.pool.finish(&mut lines, line_of(key), &demand, now) {
+            shared.publish_lent(units);
+        }
+    }
+
+    /// Works with all lines, and lends units to those whose turn it is.
+    fn with_lines<T>(&mut self, reach: &mut Reach, work: impl FnOnce(&mut Pool, &mut members::Lines<'_>) -> T) -> T {
+        let (mark, mut lines) = (self.mark, self.members.lines(reach));
+        let worked = work(&mut self.pool, &mut lines);
+        self.pool.serve(&mut lines, mark);
+        worked
+    }
+}
+
+impl SharedPool {
+    pub(crate) fn new(limits: Limits, identity: &Identity) -> Result<Self, InvalidArgument> {
+        let pool = Pool::new(limits)?;
+        let state = Lock::new(PoolState { pool, members: Members::default(), mark: Instant::EPOCH });
+        Ok(SharedPool { state, identities: BOUNDS.map(|bound| Arc::new(identity.bound_by(bound))) })
+    }
+
+    /// Returns the identity in rejections by this limit.
+    fn identity(&self, bound: Bound) -> Arc<Identity> {
+        let place = BOUNDS.iter().position(|&known| known == bound).unwrap_or(0);
+        Arc::clone(&self.identities[place])
+    }
+
+    /// Adds a key with a share that was [checked](Share::check_for_all).
+    pub(crate) fn add(&self, share: &Share) -> Key {
+        self.state.with(|state| state.pool.add((*share).into()).expect("nothing is kept for it"))
+    }
+
+    /// Removes a key that has no bulkhead.
+    pub(crate) fn remove(&self, key: Key) {
+        self.state.with(|state| state.pool.remove(key));
+    }
+
+    /// Has the bulkhead of a partition be that of a key. It is not in use.
+    pub(crate) fn join(&self, key: Key, shared: &Shared) {
+        self.state.with(|state| {
+            state.members.join(key, shared);
+            shared.give_hint(hint::POOLED, true);
+            shared.member(|_| ());
+        });
+    }
+
+    /// Returns the key of a bulkhead.
+    pub(crate) fn key_of(&self, shared: &Shared) -> Option<Key> {
+        self.state.with(|state| state.members.key_of(shared))
+    }
+
+    /// Has the bulkhead of a partition, which is idle, no longer be that of a key: from then on no
+    /// call is admitted by it. The units that it was lent are free, for which no call waits.
+    /// Returns the key.
+    pub(crate) fn leave(&self, shared: &Shared) -> Option<Key> {
+        self.state.with(|state| {
+            let key = state.members.leave(shared)?;
+            shared.give_hint(hint::POOLED, false);
+            let in_use = shared.member(|state| state.demand().in_use);
+            state.pool.vacate(line_of(key), in_use);
+            Some(key)
+        })
+    }
+
+    /// Changes the share of a key. `shared` is its bulkhead, if it has one.
+    pub(crate) fn set_share(&self, key: Key, share: &Share, now: Instant) -> Result<(), InvalidArgument> {
+        let mut reach = Reach::new();
+        let changed = self.state.with(|state| {
+            let now = state.at(Some(now));
+            let share = pool::Share::from(*share);
+            let changed = share.check(state.pool.limits()).and_then(|()| state.pool.set_share(key, share));
+            if let Some(shared) = state.members.get(key) {
+                // It is lent no unit beyond a lower ceiling.
+                state.pool.begin(line_of(key));
+                state.finish(&shared, key, &mut reach, now);
+                reach.push((Arc::clone(&shared), shared.member(Shared::take_undelivered)));
+            }
+            state.with_lines(&mut reach, |_, _| ());
+            changed
+        });
+        deliver_reach(reach);
+        changed
+    }
+
+    /// Returns the share of a key.
+    pub(crate) fn share(&self, key: Key) -> Share {
+        self.state.with(|state| Share::from(state.pool.share(key)))
+    }
+
+    /// Changes the limits.
+    pub(crate) fn reconfigure(
+        &self,
+        change: impl FnOnce(Limits) -> Limits,
+        now: Instant,
+    ) -> Result<(), InvalidArgument> {
+        let mut reach = Reach::new();
+        let changed = self.state.with(|state| {
+            state.at(Some(now));
+            let limits = change(state.pool.limits().clone());
+            state.with_lines(&mut reach, |pool, lines| {
+                // What is lent beyond a smaller capacity comes back.
+                pool.take_back_all(lines);
+                pool.reconfigure(lines, limits)
+            })
+        });
+        deliver_reach(reach);
+        changed
+    }
+
+    /// Returns the figures of the whole.
+    pub(crate) fn status(&self) -> SharedStatus {
+        let mut reach = Reach::new();
+        let status = self.state.with(|state| {
+            state.with_lines(&mut reach, |pool, lines| {
+                // Units that are lent and not in use are free.
+                pool.take_back_all(lines);
+                SharedStatus::of(pool)
+            })
+        });
+        deliver_reach(reach);
+        status
+    }
+}
+
+impl Shared {
+    pub(crate) fn pool(&self) -> Option<&SharedPool> {
+        self.identity().pool.as_deref()
+    }
+
+    /// Works with the gate of a bulkhead of a pool as [`with_gate`](Shared::with_gate) does.
+    /// Returns the outputs of other bulkheads, which the caller must deliver.
+    #[cold]
+    pub(crate) fn with_pooled<T>(
+        &self,
+        now: Option<Instant>,
+        reach: &mut Reach,
+        work: impl FnOnce(&mut GateState) -> T,
+    ) -> T {
+        let Some(pool) = self.pool() else { return self.with_own_gate(work) };
+        pool.state.with(|state| {
+            let Some(key) = state.members.key_of(self) else { return self.with_own_gate(work) };
+            state.pool.begin(line_of(key));
+            let (worked, mark) = self.member(|state| (work(state), state.mark()));
+            let now = state.at(now.or(Some(mark)));
+            state.finish(self, key, reach, now);
+            worked
+        })
+    }
+
+    /// Gives the gate of a bulkhead of a pool an input as [`input`](Shared::input) does.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn pooled_input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
+        // For the waiters of others. The clock is foreign, and is read before the locks are taken.
+        let now = attempt(|| self.now());
+        let (mut rest, mut reach) = (Rest::Nothing, Reach::new());
+        let (answer, waker) = self.with_pooled(now, &mut reach, |state| {
+            let answer = input(state);
+            (answer, self.take_outputs(state, &mut rest))
+        });
+        self.deliver(waker, rest);
+        deliver_reach(reach);
+        answer
+    }
+}
+
+/// Wakes and delivers, outside all locks.
+pub(crate) fn deliver_reach(reach: Reach) {
+    if !reach.is_empty() {
+        deliver_all(reach);
+    }
+}

@@ -1,0 +1,73 @@
+//! Building, resizing, and settings that are refused.
+
+use bulklink::partitions::Share;
+
+use super::{builder, call, load, models, shared};
+use crate::{executor, slot};
+
+#[test]
+fn a_larger_capacity_admits_waiters_in_their_turns() {
+    let mut executor = executor();
+    let models = models(&executor, 1);
+    let running = slot(&call(&mut executor, &models, "ann"));
+    let waiting = ["ann", "bob", "cid"].map(|key| call(&mut executor, &models, key));
+    models.resize_shared(3).expect("valid");
+    executor.run_until_idle();
+    assert_eq!(super::ended(&waiting), [false, true, true], "Ann has one already");
+    assert_eq!((shared(&models).capacity, models.status().each.capacity), (3, 3));
+    drop(running);
+}
+
+#[test]
+fn a_smaller_capacity_cancels_nothing_and_takes_lent_units_back() {
+    let mut executor = executor();
+    let models = models(&executor, 3);
+    let running: Vec<_> = (0..2).map(|_| slot(&call(&mut executor, &models, "ann"))).collect();
+    drop(slot(&call(&mut executor, &models, "bob")));
+    models.resize_shared(1).expect("valid");
+    assert_eq!(load(&models), [(2, 0); 2]);
+    for key in ["ann", "bob"] {
+        assert!(models.key(key).try_slot().is_err(), "one unit too much is in use");
+    }
+    drop(running);
+    let _ann = models.key("ann").try_slot().expect("free");
+    assert!(models.key("bob").try_slot().is_err());
+}
+
+#[test]
+fn invalid_settings_are_named() {
+    let executor = executor();
+    let of = |builder: super::Builder<_, _>| builder.build().map(drop).expect_err("invalid").to_string();
+    let shared = || builder(&executor).shared_capacity(2);
+    let refused = [
+        of(builder(&executor).shared_capacity(0)),
+        of(builder(&executor).shared_waiting_room(5).parallelism(1)),
+        of(builder(&executor).share(Share::new().weight(2)).parallelism(1)),
+        of(shared().share(Share::new().weight(0))),
+        of(shared().share(Share::new().floor(3))),
+        of(shared().share(Share::new().floor(1).kept())),
+        of(shared().label("")),
+    ];
+    let models = shared().build().expect("valid");
+    let invalid = |share| models.set_share("ann", share).expect_err("invalid").to_string();
+    let set = [invalid(Share::new().floor(2).ceiling(1)), models.resize_shared(0).expect_err("invalid").to_string()];
+    let unshared = builder(&executor).parallelism(1).build().expect("valid");
+    let unset = unshared.set_share("ann", Share::new()).expect_err("nothing is shared").to_string();
+    let unresized = unshared.resize_shared(2).expect_err("nothing is shared").to_string();
+    assert_eq!(
+        refused.iter().chain(&set).chain([&unset, &unresized]).map(String::as_str).collect::<Vec<_>>(),
+        [
+            "partitions models: shared_capacity must be at least 1 and at most 2147483647, got 0",
+            "partitions models: shared_waiting_room needs a shared_capacity, which is not set, got 5",
+            "partitions models: share needs a shared_capacity, which is not set, got 2",
+            "partitions models: weight must be at least 1 and at most 2147483647, got 0",
+            "partitions models: floor must be at most 2, the capacity or the ceiling of the key, got 3",
+            "partitions models: floor must not be kept: a key needs a share of its own for that, got 1",
+            "label must not be blank, got \"\"",
+            "partitions models: floor must be at most 1, the capacity or the ceiling of the key, got 2",
+            "partitions models: shared_capacity must be at least 1 and at most 2147483647, got 0",
+            "partitions models: shared_capacity must be set by the builder, got nothing",
+            "partitions models: shared_capacity must be set by the builder, got nothing",
+        ]
+    );
+}
