@@ -56,9 +56,6 @@ pub struct Snapshot {
     /// in time. Their requests are among those [admitted](Totals::admitted) and
     /// [abandoned](Totals::abandoned).
     pub taken_back: u64,
-    /// Waiting requests that were rejected because a request of another line needed their place, if
-    /// the gate is [lent](crate::Gate::lend) its units.
-    pub displaced: u64,
     /// Operations that were [split](crate::Calls::split) off another: they were not admitted, and
     /// count as finished at their end.
     pub split: u64,

@@ -42,22 +42,30 @@ impl Sum {
     }
 }
 
-/// Declares [`Totals`] with its difference, so that no counter can be left out of an interval.
+/// Declares [`Totals`] with its difference, so that no counter can be left out of an interval; and
+/// [`Counted`], the part of it that a gate counts: the rest follows from that.
 macro_rules! totals {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    (
+        counted { $($(#[$doc:meta])* $name:ident,)* }
+        counted_with_restriction { $($(#[$restricted_doc:meta])* $restricted:ident,)* }
+        computed { $($(#[$computed_doc:meta])* $computed:ident,)* }
+    ) => {
         /// Counters since the gate was created, or over an [`Interval`](crate::Interval). The
         /// counters of 64 bits wrap.
         ///
         /// These hold at all times, with the occupancy of the same [`Snapshot`](crate::Snapshot):
         ///
         /// - admitted = finished + abandoned + in flight, plus merges less splits
-        /// - queued = admitted from queue + cancelled + expired + closed while waiting + waiting
-        /// - rejected = saturated + expired + expired before queue + closed; a cancellation is not
-        ///   a rejection
+        /// - queued = admitted from queue + cancelled + expired + displaced + closed while waiting +
+        ///   waiting
+        /// - rejected = saturated + expired + expired before queue + displaced + closed; a
+        ///   cancellation is not a rejection
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Totals {
             $($(#[$doc])* pub $name: u64,)*
+            $($(#[$restricted_doc])* #[cfg(feature = "restriction")] pub $restricted: u64,)*
+            $($(#[$computed_doc])* pub $computed: u64,)*
             /// See [`cumulative_wait`](Totals::cumulative_wait).
             pub(crate) waited: Sum,
         }
@@ -68,7 +76,34 @@ macro_rules! totals {
             pub fn since(&self, earlier: &Totals) -> Totals {
                 Totals {
                     $($name: self.$name.wrapping_sub(earlier.$name),)*
+                    $(
+                        #[cfg(feature = "restriction")]
+                        $restricted: self.$restricted.wrapping_sub(earlier.$restricted),
+                    )*
+                    $($computed: self.$computed.wrapping_sub(earlier.$computed),)*
                     waited: self.waited.since(earlier.waited),
+                }
+            }
+        }
+
+        /// The counters of a gate.
+        #[cfg(feature = "restriction")]
+        #[derive(Clone, Copy, Debug, Default)]
+        pub(crate) struct Counted {
+            $(pub(crate) $name: u64,)*
+            $(pub(crate) $restricted: u64,)*
+            pub(crate) waited: Sum,
+        }
+
+        #[cfg(feature = "restriction")]
+        impl Counted {
+            /// Returns all totals, of which none is computed yet.
+            pub(crate) fn totals(&self) -> Totals {
+                Totals {
+                    $($name: self.$name,)*
+                    $($restricted: self.$restricted,)*
+                    $($computed: 0,)*
+                    waited: self.waited,
                 }
             }
         }
@@ -77,6 +112,13 @@ macro_rules! totals {
         impl AddAssign for Totals {
             fn add_assign(&mut self, other: Totals) {
                 $(self.$name = self.$name.wrapping_add(other.$name);)*
+                $(
+                    #[cfg(feature = "restriction")]
+                    {
+                        self.$restricted = self.$restricted.wrapping_add(other.$restricted);
+                    }
+                )*
+                $(self.$computed = self.$computed.wrapping_add(other.$computed);)*
                 self.waited.add(other.waited.nanos());
             }
         }
@@ -84,39 +126,59 @@ macro_rules! totals {
 }
 
 totals! {
-    /// Requests admitted, immediately or from the queue.
-    admitted,
-    /// Requests admitted from the queue.
-    admitted_from_queue,
-    /// Units of the requests admitted.
-    admitted_units,
-    /// Units of the requests admitted from the queue.
-    admitted_from_queue_units,
-    /// Requests that were cancelled, or lost their slot, after admission and before their operation
-    /// began.
-    abandoned,
-    /// Units of the requests abandoned.
-    abandoned_units,
-    /// Requests that joined the queue.
-    queued,
-    /// Units of the requests that joined the queue.
-    queued_units,
-    /// Requests rejected because there was no room.
-    saturated,
-    /// Requests that expired in the queue.
-    expired,
-    /// Requests that expired before they could queue.
-    expired_before_queue,
-    /// Requests cancelled while they waited.
-    cancelled,
-    /// Requests rejected on entry because the gate was closed.
-    closed_before_queue,
-    /// Waiting requests rejected when the gate closed.
-    closed_while_waiting,
-    /// Operations that ended, with any outcome; also those that were written off.
-    finished,
-    /// Units that operations have given back at their end.
-    finished_units,
+    counted {
+        /// Requests admitted, immediately or from the queue.
+        admitted,
+        /// Requests admitted from the queue.
+        admitted_from_queue,
+        /// Units of the requests admitted.
+        admitted_units,
+        /// Units of the requests admitted from the queue.
+        admitted_from_queue_units,
+        /// Requests that were cancelled, or lost their slot, after admission and before their operation
+        /// began.
+        abandoned,
+        /// Units of the requests abandoned.
+        abandoned_units,
+        /// Requests that joined the queue.
+        queued,
+        /// Units of the requests that joined the queue.
+        queued_units,
+        /// Requests rejected because there was no room.
+        saturated,
+        /// Requests that expired in the queue.
+        expired,
+        /// Requests that expired before they could queue.
+        expired_before_queue,
+        /// Requests cancelled while they waited.
+        cancelled,
+        /// Requests rejected on entry because the gate was closed.
+        closed_before_queue,
+        /// Waiting requests rejected when the gate closed.
+        closed_while_waiting,
+    }
+    counted_with_restriction {
+        /// Requests that gave up their place in the queue to those of other lines of a
+        /// [pool](crate::pool).
+        displaced,
+    }
+    computed {
+        /// Operations that ended, with any outcome; also those that were written off.
+        finished,
+        /// Units that operations have given back at their end.
+        finished_units,
+    }
+}
+
+/// Without restrictions, a gate keeps all of them: that takes less code.
+#[cfg(not(feature = "restriction"))]
+pub(crate) type Counted = Totals;
+
+#[cfg(not(feature = "restriction"))]
+impl Totals {
+    pub(crate) fn totals(&self) -> Totals {
+        *self
+    }
 }
 
 impl Totals {
@@ -136,7 +198,20 @@ impl Totals {
     /// [taken back](crate::Snapshot::taken_back) has been admitted, and counts as abandoned.
     #[must_use]
     pub const fn rejected(&self) -> u64 {
-        self.saturated.wrapping_add(self.expired).wrapping_add(self.expired_before_queue).wrapping_add(self.closed())
+        self.saturated
+            .wrapping_add(self.expired)
+            .wrapping_add(self.expired_before_queue)
+            .wrapping_add(self.given_up())
+            .wrapping_add(self.closed())
+    }
+
+    /// Returns the number of requests displaced: none without restrictions.
+    pub(crate) const fn given_up(&self) -> u64 {
+        #[cfg(feature = "restriction")]
+        let displaced = self.displaced;
+        #[cfg(not(feature = "restriction"))]
+        let displaced = 0;
+        displaced
     }
 
     /// Returns the number of requests that left the queue, for any reason.
@@ -145,6 +220,7 @@ impl Totals {
         self.admitted_from_queue
             .wrapping_add(self.cancelled)
             .wrapping_add(self.expired)
+            .wrapping_add(self.given_up())
             .wrapping_add(self.closed_while_waiting)
     }
 

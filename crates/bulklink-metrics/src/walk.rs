@@ -160,6 +160,7 @@ impl<V: Visit> Pen<'_, V> {
             ("saturated", totals.saturated),
             ("expired", totals.expired),
             ("expired_before_queue", totals.expired_before_queue),
+            ("displaced", totals.displaced),
             ("closed_before_queue", totals.closed_before_queue),
             ("closed_while_waiting", totals.closed_while_waiting),
         ];

@@ -28,8 +28,6 @@ pub(super) struct Controlled<W> {
     watchers: Vec<Watcher<W>>,
     /// The units that a pool lends to the gate, if it is the gate of a line.
     pub(super) lent: Option<u32>,
-    /// The waiters that gave up their place to calls of other lines.
-    pub(super) displaced: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -191,7 +189,6 @@ impl<W> Gate<W> {
                 recorded,
                 watchers,
                 lent: None,
-                displaced: 0,
             })
         })
     }
@@ -200,11 +197,6 @@ impl<W> Gate<W> {
     #[inline]
     pub(super) fn lent(&self) -> Option<u32> {
         self.controlled.as_ref()?.lent
-    }
-
-    /// Returns how many waiters gave up their place to calls of other lines.
-    pub(super) fn displaced(&self) -> u64 {
-        self.controlled.as_ref().map_or(0, |controlled| controlled.displaced)
     }
 
     /// Lifts the restriction.

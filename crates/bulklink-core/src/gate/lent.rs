@@ -57,7 +57,7 @@ impl<W> Gate<W> {
     pub fn displace_last(&mut self, now: Instant) -> bool {
         let Some(place) = self.queue.last() else { return false };
         self.mark = now;
-        self.controlled_mut().displaced += 1;
+        self.totals.displaced += 1;
         self.reject_waiter(place, Reason::Displaced, EventKind::Displaced);
         true
     }

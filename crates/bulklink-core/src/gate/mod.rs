@@ -31,10 +31,9 @@ use crate::fork::Fork;
 use crate::histogram::Tally;
 use crate::limits::Checked;
 use crate::queue::Queue;
+use crate::totals::Counted;
 use crate::word::{COMPLETE, byte_of};
-use crate::{
-    Event, EventFilter, EventKind, Grant, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket, Totals,
-};
+use crate::{Event, EventFilter, EventKind, Grant, Instant, InvalidArgument, Limits, Occupancy, Rejection, Ticket};
 
 /// The admission state machine.
 ///
@@ -76,7 +75,7 @@ pub struct Gate<W> {
     queue: Queue<W>,
     /// The instant that the gate was given last.
     mark: Instant,
-    totals: Totals,
+    totals: Counted,
     peaks: Peaks,
     /// The waits that ended in admission.
     waits: Tally,
@@ -162,7 +161,7 @@ impl<W> Gate<W> {
             in_use: 0,
             queue: Queue::new(waiting_room),
             mark: Instant::EPOCH,
-            totals: Totals::default(),
+            totals: Counted::default(),
             peaks: Peaks::default(),
             waits: Tally::new(),
             wakes: Fifo::new(),

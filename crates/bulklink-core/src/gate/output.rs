@@ -123,7 +123,6 @@ impl<W> Gate<W> {
             in_flight: self.in_flight as usize,
             in_use: self.in_use as usize,
             written_off: 0,
-            displaced: self.displaced(),
             split: 0,
             merged: 0,
             waiting: self.queue.len() as usize,
@@ -189,7 +188,7 @@ impl<W> Gate<W> {
     /// split or merged are not [completed](crate::Calls::complete).
     pub(crate) fn totals(&self) -> Totals {
         // Every admitted operation has finished, unless it was abandoned or still runs.
-        let mut totals = self.totals;
+        let mut totals = self.totals.totals();
         totals.finished = totals.admitted.wrapping_sub(totals.abandoned).wrapping_sub(self.in_flight.into());
         totals.finished_units =
             totals.admitted_units.wrapping_sub(totals.abandoned_units).wrapping_sub(self.in_use.into());

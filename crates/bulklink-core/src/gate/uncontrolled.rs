@@ -21,11 +21,6 @@ impl<W> Gate<W> {
         None
     }
 
-    #[inline]
-    pub(super) fn displaced(&self) -> u64 {
-        0
-    }
-
     pub(super) fn lift(&mut self) {}
 
     #[inline]

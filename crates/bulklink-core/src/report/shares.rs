@@ -30,7 +30,7 @@ pub(super) fn queueing(snapshot: &Snapshot) -> Option<Share> {
 /// which capacity decided.
 pub(super) fn rejection(snapshot: &Snapshot) -> Option<Share> {
     let totals = &snapshot.totals;
-    let rejected = sum([totals.saturated, totals.expired]);
+    let rejected = sum([totals.saturated, totals.expired, totals.given_up()]);
     sample(rejected, rejected + u128::from(totals.admitted), CapacityReport::MIN_DECISIONS)
 }
 

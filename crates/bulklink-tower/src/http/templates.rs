@@ -91,8 +91,9 @@ pub(super) struct Kind {
 }
 
 /// One for each reason, and then the cases that share a reason but need another answer.
-pub(super) const KINDS: [Kind; 10] = [
+pub(super) const KINDS: [Kind; 11] = [
     kind(Reason::Saturated, "All slots are in use.", None, 8, Retry::Estimated),
+    kind(Reason::Displaced, "All slots are in use.", None, 8, Retry::Estimated),
     kind(Reason::Expired, "No slot was free in time.", None, 8, Retry::Estimated),
     kind(Reason::Closed, "The service is closing.", Some(StatusCode::SERVICE_UNAVAILABLE), 14, Retry::Some),
     kind(Reason::Uncollected, "The service is overloaded.", None, 8, Retry::Estimated),
@@ -119,9 +120,9 @@ pub(super) const KINDS: [Kind; 10] = [
 /// The longest estimate that can be set, in seconds.
 const LONGEST: u64 = 3600;
 
-const TOO_LARGE: usize = 7;
-const LATE: usize = 8;
-const UNAVAILABLE: usize = 9;
+const TOO_LARGE: usize = 8;
+const LATE: usize = 9;
+const UNAVAILABLE: usize = 10;
 
 /// The marks of the responses that this process makes, in the order of [`KINDS`]. Each has a buffer
 /// of its own, which its clones share, and which distinguishes it from the mark of an upstream.

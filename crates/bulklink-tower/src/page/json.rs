@@ -85,6 +85,7 @@ fn row(row: &Row) -> Value {
             "taken_back": row.taken_back,
             "rejected": row.rejected,
             "saturated": totals.saturated,
+            "displaced": totals.displaced,
             "expired": totals.expired.saturating_add(totals.expired_before_queue),
             "closed": totals.closed(),
             "mean_wait_seconds": totals.average_wait().map(seconds),
@@ -114,6 +115,13 @@ fn row(row: &Row) -> Value {
                 "closed_rejected": status.totals.closed_rejected,
             });
             let together = |(limit, failed)| json!({ "limit": limit, "failed": failed });
+            value["shared"] = json!(status.shared.map(|shared| json!({
+                "capacity": shared.capacity,
+                "in_use": shared.in_use,
+                "peak_in_use": shared.peak_in_use,
+                "waiting_room": shared.waiting_room,
+                "waiting": shared.waiting,
+            })));
             value["adaptive"] = json!(adaptive.map(together));
             value["keys"] = json!(keys.as_ref().map(worst_keys));
         }

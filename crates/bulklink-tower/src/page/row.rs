@@ -25,7 +25,8 @@ pub(super) struct Row {
     pub(super) rejected_share: f64,
     /// The recent events, if the page was asked for lately.
     pub(super) recently: Option<Recently>,
-    /// Of partitions: how many are in use, of those that may be kept.
+    /// Of partitions: how many are in use, of those that may be kept; or of the capacity that they
+    /// share.
     pub(super) utilization: f64,
     pub(super) is_closed: bool,
     pub(super) is_paused: bool,
@@ -155,7 +156,10 @@ impl Row {
             severity: worst(&findings),
             recently: Recently::of(time, rejected.wrapping_sub(begin.rejected()), &sums.totals.since(&begin.totals)),
             rejected_share: share(rejected, &sums.totals),
-            utilization: ratio(status.active_partitions as u64, status.snapshot.limits.max_partitions as u64),
+            utilization: status.shared.map_or_else(
+                || ratio(status.active_partitions as u64, status.snapshot.limits.max_partitions as u64),
+                |shared| ratio(shared.in_use as u64, shared.capacity as u64),
+            ),
             is_closed: status.is_closed,
             is_paused: status.is_paused,
             limits: status.each,

@@ -92,7 +92,12 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
         Kind::Partitions { .. } => format!(" ({limit} for each)"),
         Kind::Bulkhead { .. } => format!(" of {limit}"),
     };
-    write!(text, "\n  in use      {}{}", row.in_use, of(limits.capacity))?;
+    let shared = match &row.kind {
+        Kind::Partitions { status, .. } => status.shared,
+        Kind::Bulkhead { .. } => None,
+    };
+    let capacity = shared.map_or_else(|| of(limits.capacity), |shared| format!(" of {} shared", shared.capacity));
+    write!(text, "\n  in use      {}{capacity}", row.in_use)?;
     if let Some(Restriction { by, units, .. }) = row.restriction {
         write!(text, " ({units} allowed by {})", Name(by))?;
     }
@@ -107,7 +112,9 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
         write!(text, ", {} written off", row.written_off)?;
     }
     write_adaptive(&row.kind, text)?;
-    write!(text, "\n  waiting     {}{}", row.waiting, of(limits.waiting_room))?;
+    let room = shared.and_then(|shared| shared.waiting_room);
+    let room = room.map_or_else(|| of(limits.waiting_room), |room| format!(" of {room} shared"));
+    write!(text, "\n  waiting     {}{room}", row.waiting)?;
     if let Some(units) = limits.waiting_room_units {
         write!(text, ", for {}{} units", row.waiting_units, of(units))?;
     }
@@ -139,6 +146,7 @@ fn write_row(row: &Row, text: &mut String) -> fmt::Result {
     };
     let reasons = [
         ("saturated", totals.saturated),
+        ("displaced", totals.displaced),
         ("expired", expired),
         ("closed", totals.closed().saturating_add(of_partitions.1)),
         ("without a partition", of_partitions.0),

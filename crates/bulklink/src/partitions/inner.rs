@@ -292,7 +292,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         });
         let shared = self.each.make(&self.identity, shown, |gate, calls| self.histograms.share(gate, calls));
         let held = controllers.as_deref().map(|controllers| Held::new(controllers, key.to_key(), &shared));
-        let mut spare = Some(Partition { hash, key: new_key, shared, has_own_share: false });
+        let mut spare = Some(Partition { hash, key: new_key, shared });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| {
             if let Some(id) = state.find(hash, key) {

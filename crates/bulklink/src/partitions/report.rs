@@ -9,7 +9,7 @@ use core::fmt;
 use bulklink_core::{Gate, Severity};
 
 use super::inner::Inner;
-use super::{Handle, Status, Sums};
+use super::{Handle, SharedStatus, Status, Sums};
 use crate::Clock;
 use crate::foreign::attempt;
 
@@ -36,6 +36,9 @@ pub enum FindingCode {
     PartitionLimitReached,
     /// A large share of calls was rejected because they got no partition.
     ElevatedLimitRejectionRate,
+    /// All of the capacity that the partitions [share](super::Builder::shared_capacity) is in use,
+    /// and calls wait for it.
+    SharedCapacityFull,
     /// A finding of partitions, each for itself; or of all together, if it counts from an
     /// [earlier](Handle::capacity_report) time on.
     Each(bulklink_core::FindingCode),
@@ -117,7 +120,7 @@ impl CapacityReport {
             Finding { code: FindingCode::Each(code), severity, partitions: Some(partitions), message }
         });
         let sums = earlier.map_or_else(|| sums.clone(), |earlier| sums.since(earlier));
-        let together = [limit_reached(&status), limit_rejection_rate(&sums)];
+        let together = [limit_reached(&status), limit_rejection_rate(&sums), shared_full(&status)];
         let rates = earlier.map(|_| rates(&status, &sums)).into_iter().flatten();
         let mut findings: Vec<_> = together.into_iter().flatten().chain(rates).chain(each).collect();
         findings.sort_by_key(|finding| finding.code);
@@ -165,6 +168,16 @@ fn limit_reached(status: &Status) -> Option<Finding> {
     Some(Finding { code, severity: Severity::Warning, partitions: None, message })
 }
 
+/// One key may use the whole capacity, so no partition is full while calls wait for their turns.
+fn shared_full(status: &Status) -> Option<Finding> {
+    let SharedStatus { capacity, in_use, waiting, .. } = status.shared?;
+    if status.is_closed || in_use < capacity || waiting == 0 {
+        return None;
+    }
+    let message = format!("all {capacity} units that the keys share in use, {waiting} calls wait");
+    Some(Finding { code: FindingCode::SharedCapacityFull, severity: Severity::Warning, partitions: None, message })
+}
+
 /// Counts as a single bulkhead does: calls for which capacity decided.
 fn limit_rejection_rate(sums: &Sums) -> Option<Finding> {
     let rejected = u128::from(sums.limit_rejected);
@@ -208,6 +221,7 @@ impl FindingCode {
         match self {
             FindingCode::PartitionLimitReached => "partition_limit_reached",
             FindingCode::ElevatedLimitRejectionRate => "elevated_limit_rejection_rate",
+            FindingCode::SharedCapacityFull => "shared_capacity_full",
             FindingCode::Each(code) => code.as_str(),
         }
     }
@@ -218,6 +232,9 @@ impl FindingCode {
         match self {
             FindingCode::PartitionLimitReached | FindingCode::ElevatedLimitRejectionRate => {
                 "allow more partitions than are ever in use at the same time, or find out which calls do not end"
+            }
+            FindingCode::SharedCapacityFull => {
+                "raise the shared capacity if the dependency has more, or give the keys that matter more weight"
             }
             FindingCode::Each(code) => code.recommendation(),
         }

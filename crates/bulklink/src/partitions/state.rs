@@ -73,8 +73,6 @@ pub(super) struct Partition<K> {
     pub(super) hash: u64,
     pub(super) key: K,
     pub(super) shared: Arc<Shared>,
-    /// Whether the key has a share of its own in the shared capacity.
-    pub(super) has_own_share: bool,
 }
 
 impl<K> PartitionsState<K> {
@@ -140,8 +138,7 @@ impl<K> PartitionsState<K> {
         limits: Option<crate::Limits>,
         pooled: Option<(&SharedPool, Option<Key>, &Share)>,
     ) -> Result<Arc<Shared>, Rejection> {
-        let mut new = spare.take().expect("a new partition");
-        new.has_own_share = pooled.is_some_and(|(_, own, _)| own.is_some());
+        let new = spare.take().expect("a new partition");
         let (hash, shared) = (new.hash, Arc::clone(&new.shared));
         let Created { id, evicted, .. } = self.account.create(new).map_err(|(refused, rejection)| {
             *spare = Some(refused);
@@ -185,12 +182,7 @@ impl<K> PartitionsState<K> {
         pool: &SharedPool,
         share: &Share,
     ) -> Key {
-        let present = id.and_then(|id| {
-            let partition = self.account.get_mut(id);
-            partition.has_own_share = true;
-            pool.key_of(&partition.shared)
-        });
-        let pool_key = present.unwrap_or_else(|| pool.add(share));
+        let pool_key = pool.own(id.map(|id| &*self.account.get(id).shared), share);
         if let Some(key) = new.take() {
             self.shares.add(hash, key, pool_key);
         }
@@ -205,10 +197,7 @@ impl<K> PartitionsState<K> {
         }
         // It is idle, so its counters are final: each of its calls has ended, and no other comes.
         if let Some(pool) = gone.shared.pool() {
-            let key = pool.leave(&gone.shared);
-            if let Some(key) = key.filter(|_| !gone.has_own_share) {
-                pool.remove(key);
-            }
+            pool.leave(&gone.shared);
         }
         let read_at = self.read_at;
         let snapshot = gone.shared.with_gate(|state| {

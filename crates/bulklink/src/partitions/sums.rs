@@ -143,6 +143,11 @@ impl Sums {
             // The partition may be gone by now, and its own handlers are foreign.
             discard(shared);
         }
+        if let Some(shared) = status.shared {
+            sums.capacity = shared.capacity;
+            sums.capacity_excess = shared.in_use.saturating_sub(shared.capacity);
+            sums.waiting_room = shared.waiting_room.unwrap_or(sums.waiting_room);
+        }
         (sums.taken_back, sums.ended_late, sums.totals) = (counted.taken_back, counted.ended_late, counted.totals);
         (sums.holds, sums.cumulative_hold) = (counted.holds, counted.cumulative_hold);
         #[cfg(feature = "std")]

@@ -14,9 +14,17 @@ use crate::gate::state::GateState;
 #[derive(Debug, Default)]
 pub(super) struct Members {
     /// By the number of the key.
-    bulkheads: Vec<Option<Weak<Shared>>>,
+    all: Vec<Member>,
     /// By the number of the partition.
     keys: Vec<Option<Key>>,
+}
+
+/// A key, with its bulkhead if it has one.
+#[derive(Debug, Default)]
+struct Member {
+    bulkhead: Option<Weak<Shared>>,
+    /// Whether the key stays without a bulkhead, because it has a share of its own.
+    is_own: bool,
 }
 
 /// The line of the calls of a key.
@@ -27,14 +35,34 @@ pub(super) fn line_of(key: Key) -> LineId {
 impl Members {
     pub(super) fn join(&mut self, key: Key, shared: &Shared) {
         let Some(partition) = shared.partition() else { return };
-        put(&mut self.bulkheads, key.number(), Weak::clone(&shared.this));
-        put(&mut self.keys, partition.to_bits() as usize, key);
+        self.at(key).bulkhead = Some(Weak::clone(&shared.this));
+        let number = partition.to_bits() as usize;
+        if number >= self.keys.len() {
+            self.keys.resize(number + 1, None);
+        }
+        self.keys[number] = Some(key);
     }
 
-    pub(super) fn leave(&mut self, shared: &Shared) -> Option<Key> {
+    /// Has a key stay without a bulkhead.
+    pub(super) fn own(&mut self, key: Key) {
+        self.at(key).is_own = true;
+    }
+
+    /// Returns the key of the bulkhead, and whether it stays.
+    pub(super) fn leave(&mut self, shared: &Shared) -> Option<(Key, bool)> {
         let key = self.key_of(shared)?;
-        self.bulkheads[key.number()] = None;
-        self.keys[shared.partition()?.to_bits() as usize].take()
+        self.keys[shared.partition()?.to_bits() as usize] = None;
+        let member = self.at(key);
+        member.bulkhead = None;
+        Some((key, member.is_own))
+    }
+
+    fn at(&mut self, key: Key) -> &mut Member {
+        let number = key.number();
+        if number >= self.all.len() {
+            self.all.resize_with(number + 1, Member::default);
+        }
+        &mut self.all[number]
     }
 
     /// Returns the key of a bulkhead, unless that has left.
@@ -47,20 +75,13 @@ impl Members {
     }
 
     pub(super) fn get(&self, key: Key) -> Option<Arc<Shared>> {
-        self.bulkheads.get(key.number())?.as_ref()?.upgrade()
+        self.all.get(key.number())?.bulkhead.as_ref()?.upgrade()
     }
 
     /// Returns the way to all bulkheads. Their outputs come into `reach`.
     pub(super) fn lines<'a>(&'a self, reach: &'a mut Reach) -> Lines<'a> {
         Lines { members: self, reach }
     }
-}
-
-fn put<T>(items: &mut Vec<Option<T>>, number: usize, item: T) {
-    if number >= items.len() {
-        items.resize_with(number + 1, || None);
-    }
-    items[number] = Some(item);
 }
 
 /// The bulkheads that an input has reached, with their outputs, if there are any: to drop one is

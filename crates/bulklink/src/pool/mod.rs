@@ -87,9 +87,13 @@ impl SharedPool {
         self.state.with(|state| state.pool.add((*share).into()).expect("nothing is kept for it"))
     }
 
-    /// Removes a key that has no bulkhead.
-    pub(crate) fn remove(&self, key: Key) {
-        self.state.with(|state| state.pool.remove(key));
+    /// Returns a key that stays when its bulkhead leaves: that of this bulkhead, if it has one, or
+    /// a new one with this share.
+    pub(crate) fn own(&self, shared: Option<&Shared>, share: &Share) -> Key {
+        let present = self.state.with(|state| state.members.key_of(shared?));
+        let key = present.unwrap_or_else(|| self.add(share));
+        self.state.with(|state| state.members.own(key));
+        key
     }
 
     /// Has the bulkhead of a partition be that of a key. It is not in use.
@@ -101,22 +105,19 @@ impl SharedPool {
         });
     }
 
-    /// Returns the key of a bulkhead.
-    pub(crate) fn key_of(&self, shared: &Shared) -> Option<Key> {
-        self.state.with(|state| state.members.key_of(shared))
-    }
-
     /// Has the bulkhead of a partition, which is idle, no longer be that of a key: from then on no
-    /// call is admitted by it. The units that it was lent are free, for which no call waits.
-    /// Returns the key.
-    pub(crate) fn leave(&self, shared: &Shared) -> Option<Key> {
+    /// call is admitted by it. The units that it was lent are free, for which no call waits. The
+    /// key is removed, unless it has a share of its own.
+    pub(crate) fn leave(&self, shared: &Shared) {
         self.state.with(|state| {
-            let key = state.members.leave(shared)?;
+            let Some((key, is_own)) = state.members.leave(shared) else { return };
             shared.give_hint(hint::POOLED, false);
             let in_use = shared.member(|state| state.demand().in_use);
             state.pool.vacate(line_of(key), in_use);
-            Some(key)
-        })
+            if !is_own {
+                state.pool.remove(key);
+            }
+        });
     }
 
     /// Changes the share of a key. `shared` is its bulkhead, if it has one.

@@ -20,7 +20,10 @@ fn the_newest_waiter_of_the_longest_line_makes_room() {
     assert_eq!((rejection.bound(), rejection.reason().as_str()), (Some(Bound::Shared), "displaced"));
     assert_eq!((load(&models), shared(&models).displaced), ([(1, 3); 2], 1));
     let handle = models.partition("loud").expect("in use");
-    assert_eq!((handle.status().displaced, events.try_recv().expect("an event").kind), (1, EventKind::Displaced));
+    assert_eq!(
+        (handle.status().totals.displaced, events.try_recv().expect("an event").kind),
+        (1, EventKind::Displaced)
+    );
     drop(running);
     executor.run_until_idle();
     assert!(quiet.is_finished());
