@@ -56,8 +56,8 @@ macro_rules! totals {
         /// These hold at all times, with the occupancy of the same [`Snapshot`](crate::Snapshot):
         ///
         /// - admitted = finished + abandoned + in flight, plus merges less splits
-        /// - queued = admitted from queue + cancelled + expired + displaced + closed while waiting +
-        ///   waiting
+        /// - queued = admitted from queue + cancelled + expired + displaced + closed while waiting,
+        ///   plus waiting
         /// - rejected = saturated + expired + expired before queue + displaced + closed; a
         ///   cancellation is not a rejection
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,8 +135,8 @@ totals! {
         admitted_units,
         /// Units of the requests admitted from the queue.
         admitted_from_queue_units,
-        /// Requests that were cancelled, or lost their slot, after admission and before their operation
-        /// began.
+        /// Requests that were cancelled, or lost their slot, after admission and before their
+        /// operation began.
         abandoned,
         /// Units of the requests abandoned.
         abandoned_units,

@@ -55,6 +55,9 @@ use inner::Inner;
 /// [`Reason::PartitionLimit`](crate::Reason::PartitionLimit). So memory is bounded, however many
 /// keys there are.
 ///
+/// By default each key has a capacity of its own. Keys can also [share
+/// one](Partitions#shared-capacity).
+///
 /// Clones are cheap and share everything. There is no background cleanup: an idle partition is
 /// dropped when a new key needs its room, or by [`cleanup_idle`](Handle::cleanup_idle).
 ///
@@ -100,7 +103,33 @@ use inner::Inner;
 ///
 /// # Fairness
 ///
-/// Each partition is first come, first served. Partitions share nothing but their maximum number.
+/// Each partition is first come, first served. Partitions share nothing but their maximum number,
+/// unless they share a capacity.
+///
+/// # Shared capacity
+///
+/// A capacity for each key wastes what idle keys do not use, and one queue for all lets a key that
+/// asks much keep the others waiting. With [`shared_capacity`](Builder::shared_capacity), all keys
+/// use one capacity, in fair turns. Each key's bulkhead stays one like any other, with its own
+/// queue and limits; units come from the shared capacity:
+///
+/// - While units are free, every call is admitted at once.
+/// - While calls wait, units go to the key that has the fewest in use, by the weight of its
+///   [share](Share); among equals, in turns, by weight. A key that has asked nothing for a while
+///   is next. So what a key gets depends on its weight, and not on how much it asks.
+/// - A key within its [floor](Share::floor) comes before all keys beyond theirs. A floor is lent to
+///   others while it is unused, unless it is [kept](Share::kept). No key has more than its
+///   [ceiling](Share::ceiling); a key at its ceiling holds up no other.
+/// - When the [room](Builder::shared_waiting_room) of all is full, a call of a key with few waiters
+///   takes the place of the newest waiter of the key with the most, which is rejected as
+///   [`Displaced`](crate::Reason::Displaced).
+/// - A call that costs more than its key's turn waits until its turn has come, and then until its
+///   units are free; no call of its key's kind overtakes it meanwhile.
+///
+/// [`Rejection::bound`](crate::Rejection::bound) is the limit that rejected a call: one of its own
+/// key, or one that all share. A unit that is given back stays with its key's bulkhead while no
+/// call waits, so that a busy key takes it again without any lock; when another key needs it, it is
+/// taken back.
 ///
 /// # Keys
 ///
