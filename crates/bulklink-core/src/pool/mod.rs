@@ -44,6 +44,7 @@
 //! itself, and [`finish`](Pool::finish), which lends units to the lines whose turn it is. Through
 //! [`Lines`] the pool reaches the other lines.
 
+mod heads;
 mod lending;
 mod room;
 mod share;
@@ -58,7 +59,7 @@ use crate::heap::Heap;
 use crate::invalid::Violation;
 use crate::list::{Linked, Links, List};
 use crate::slab::{Place, Slab};
-use turns::{ByTurn, NOWHERE};
+use heads::{Heads, NOWHERE};
 
 /// The costs of a call: units of the capacity, and those of the second kind.
 pub type Cost = [u32; DIMENSIONS];
@@ -109,9 +110,9 @@ pub struct Pool {
     keys: Slab<KeyState>,
     lines: Slab<LineState>,
     /// The lines that are eligible, by class.
-    heads: [Heap<ByTurn>; CLASSES],
+    heads: [Heads; CLASSES],
     /// Those whose first waiter costs more than a turn that is not due yet.
-    wide: [Heap<ByTurn>; CLASSES],
+    wide: [Heads; CLASSES],
     /// The lines that wait, the longest first.
     lengths: [Heap<room::ByLength>; CLASSES],
     /// How many times in a row each class was passed over.
@@ -150,7 +151,6 @@ struct LineState {
     /// Its turn, and when that comes up: no turn is zero.
     turn: u64,
     tag: u64,
-    rank: u32,
     /// Its position among the heads, or the wide ones.
     position: u32,
     is_wide: bool,
@@ -207,8 +207,8 @@ impl Pool {
             displaced: 0,
             keys: Slab::new(),
             lines: Slab::new(),
-            heads: [const { Heap::new() }; CLASSES],
-            wide: [const { Heap::new() }; CLASSES],
+            heads: [const { Heads::new() }; CLASSES],
+            wide: [const { Heads::new() }; CLASSES],
             lengths: [const { Heap::new() }; CLASSES],
             passed: [0; CLASSES],
             weights: 0,
@@ -398,7 +398,6 @@ impl Pool {
             head: None,
             turn: 0,
             tag: 0,
-            rank: 0,
             position: NOWHERE,
             is_wide: false,
             is_live: false,
@@ -420,36 +419,40 @@ impl Pool {
     /// Takes note of the demand of a line, and of the units that it holds from now on: in one step,
     /// so that no line gets a turn for a demand that is over.
     fn note(&mut self, place: Place, demand: &Demand, held: Cost) {
-        let LineState { key, waiting, head, turn, .. } = self.lines[place];
-        let is_held = self.hold(place, held);
-        self.count_waiting(place, demand);
-        let has_changed = head != demand.head || turn == 0 && demand.head.is_some();
+        let line = &self.lines[place];
+        let (key, has_turn, has_new_head) = (line.key, line.turn > 0, line.head != demand.head);
+        let (is_held, has_waiting_changed) = (line.held != held, line.waiting != demand.waiting);
+        if is_held {
+            self.hold(place, held);
+        }
+        if has_waiting_changed || has_new_head || self.lines[place].units != demand.units {
+            self.count_waiting(place, demand);
+        }
+        let has_changed = has_new_head || !has_turn && demand.head.is_some();
         if has_changed || is_held && self.keys[key].waiting > 0 {
             self.refresh(key);
         }
-        if waiting != demand.waiting {
+        if has_waiting_changed {
             self.changes += 1;
             self.lines[place].changed = self.changes;
             self.measure(place);
         }
     }
 
-    /// Sets the units that a line holds. Returns whether that changed anything.
-    fn hold(&mut self, line: Place, held: Cost) -> bool {
-        let state = &mut self.lines[line];
-        let (key, before) = (state.key, state.held);
-        if before == held {
-            return false;
+    /// Sets the units that a line holds.
+    fn hold(&mut self, line: Place, held: Cost) {
+        let line = &mut self.lines[line];
+        let (key, before) = (line.key, core::mem::replace(&mut line.held, held));
+        let is_kept = self.keys[key].share.is_kept;
+        if is_kept {
+            self.keep(key, false);
         }
-        state.held = held;
-        self.keep(key, false);
         for sum in [&mut self.in_use, &mut self.keys[key].in_use] {
-            for d in KINDS {
-                sum[d] = sum[d] + held[d] - before[d];
-            }
+            *sum = [0, 1].map(|d| sum[d] + held[d] - before[d]);
         }
-        self.keep(key, true);
-        true
+        if is_kept {
+            self.keep(key, true);
+        }
     }
 
     /// Adds the unused floor of a key to what is kept, or takes it away.

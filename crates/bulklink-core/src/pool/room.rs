@@ -1,7 +1,7 @@
 //! The room: how many calls wait, and which of them gives up its place.
 
+use super::heads::NOWHERE;
 use super::lending::{Bound, Demand};
-use super::turns::NOWHERE;
 use super::{CLASSES, Cost, KINDS, LineState, Pool, SCALE};
 use crate::heap::Ranked;
 use crate::slab::Place;

@@ -2,36 +2,9 @@
 
 use core::cmp::Ordering;
 
+use super::heads::{Entry, NOWHERE};
 use super::{CLASSES, Cost, KINDS, KeyState, LineState, Pool, SCALE};
-use crate::heap::Ranked;
 use crate::slab::Place;
-
-/// The position of a line that is in no heap.
-pub(super) const NOWHERE: u32 = u32::MAX;
-
-/// The order of the heads of one class.
-#[derive(Clone, Debug)]
-pub(super) struct ByTurn;
-
-impl Ranked<ByTurn> for LineState {
-    fn is_before(&self, other: &Self) -> bool {
-        self.order() < other.order()
-    }
-
-    fn set_position(&mut self, position: u32) {
-        self.position = position;
-    }
-}
-
-impl LineState {
-    fn order(&self) -> (u32, u64, u64) {
-        (self.rank, self.tag, self.turn)
-    }
-
-    fn is_listed(&self) -> bool {
-        self.position != NOWHERE
-    }
-}
 
 /// The rank of a line within its floor. A level counts from one.
 const WITHIN_FLOOR: u32 = 0;
@@ -41,11 +14,12 @@ const UNDUE: u32 = u32::MAX;
 impl Pool {
     /// Puts the lines of a key where they belong among the heads.
     pub(super) fn refresh(&mut self, key: Place) {
-        let mut is_blocked = self.keys[key].share.is_paused;
+        let state = &self.keys[key];
+        let mut is_blocked = state.share.is_paused;
         let mut is_best = true;
-        for class in 0..CLASSES {
-            let Some(place) = self.keys[key].lines[class] else { continue };
-            let Some(head) = self.lines[place].head else {
+        for place in state.lines.into_iter().flatten() {
+            let LineState { head, turn, tag, .. } = self.lines[place];
+            let Some(head) = head else {
                 self.unlist(place);
                 continue;
             };
@@ -55,16 +29,16 @@ impl Pool {
                 self.unlist(place);
                 continue;
             }
-            if self.lines[place].turn == 0 {
-                self.turns += 1;
-                let (tag, turn) = (self.new_tag(key), self.turns);
-                let line = &mut self.lines[place];
-                (line.tag, line.turn) = (tag, turn);
-            }
-            let rank = self.rank(key, head.cost, is_best, self.lines[place].tag);
+            let (tag, turn) = if turn == 0 { (self.new_tag(key), self.begin_turn()) } else { (tag, turn) };
+            let rank = self.rank(key, head.cost, is_best, tag);
             is_best = false;
-            self.list(place, rank);
+            self.list(Entry { tag, turn, rank, line: place });
         }
+    }
+
+    fn begin_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
     }
 
     pub(super) fn refresh_all(&mut self) {
@@ -76,32 +50,36 @@ impl Pool {
     }
 
     /// Puts a line among the heads, or moves it there.
-    fn list(&mut self, place: Place, rank: u32) {
-        let is_wide = rank == UNDUE;
-        if self.lines[place].is_listed() && self.lines[place].is_wide != is_wide {
-            self.unlist(place);
-        }
-        let line = &mut self.lines[place];
-        let (class, key, is_listed, position) = (line.class as usize, line.key, line.is_listed(), line.position);
-        (line.rank, line.is_wide) = (rank, is_wide);
-        let heap = if is_wide { &mut self.wide[class] } else { &mut self.heads[class] };
-        if is_listed {
-            heap.settle(&mut self.lines, position as usize);
-        } else {
-            heap.push(&mut self.lines, place);
+    fn list(&mut self, entry: Entry) {
+        let (is_wide, line) = (entry.rank == UNDUE, &mut self.lines[entry.line]);
+        let (class, key, mut position) = (line.class as usize, line.key, line.position);
+        let was_wide = core::mem::replace(&mut line.is_wide, is_wide);
+        (line.tag, line.turn) = (entry.tag, entry.turn);
+        if position == NOWHERE {
             self.weights += u64::from(self.keys[key].share.weight);
+        } else if was_wide != is_wide {
+            let before = if was_wide { &mut self.wide } else { &mut self.heads };
+            before[class].remove(&mut self.lines, position);
+            position = NOWHERE;
+        }
+        let heads = if is_wide { &mut self.wide[class] } else { &mut self.heads[class] };
+        if position == NOWHERE {
+            heads.push(&mut self.lines, entry);
+        } else {
+            heads.change(&mut self.lines, position, entry);
         }
     }
 
     /// Takes a line from among the heads, if it is one.
     pub(super) fn unlist(&mut self, place: Place) {
-        let LineState { key, class, is_wide, position, .. } = self.lines[place];
-        if position == NOWHERE {
+        let line = &mut self.lines[place];
+        if line.position == NOWHERE {
             return;
         }
-        let heap = if is_wide { &mut self.wide[class as usize] } else { &mut self.heads[class as usize] };
-        heap.remove(&mut self.lines, position as usize);
-        self.lines[place].position = NOWHERE;
+        let (class, key, is_wide) = (line.class as usize, line.key, line.is_wide);
+        let position = core::mem::replace(&mut line.position, NOWHERE);
+        let heads = if is_wide { &mut self.wide[class] } else { &mut self.heads[class] };
+        heads.remove(&mut self.lines, position);
         self.weights -= u64::from(self.keys[key].share.weight);
     }
 
@@ -121,8 +99,8 @@ impl Pool {
         if tag > self.virtual_time && self.is_wide(state, cost) {
             return UNDUE;
         }
-        let level = |d: usize| u64::from(state.in_use[d]) / self.turn_of(state, d);
-        let level = KINDS.into_iter().map(level).max().unwrap_or(0);
+        let level = |d: usize| part(state.in_use[d].into(), self.turn_of(state, d));
+        let level = level(0).max(level(1));
         // One level below that of a wide head is out of reach: it has more units than a capacity.
         u32::try_from(level + 1).unwrap_or(UNDUE - 1)
     }
@@ -149,31 +127,39 @@ impl Pool {
     }
 
     /// Returns the line whose turn it is in a class.
-    pub(super) fn first_of(&self, class: usize) -> Option<Place> {
+    #[inline]
+    pub(super) fn first_of(&self, class: usize) -> Option<&Entry> {
         self.heads[class].first().or_else(|| self.wide[class].first())
     }
 
-    fn is_first_within_floor(&self, place: Place) -> bool {
-        self.lines[place].rank == WITHIN_FLOOR
-    }
-
     /// Returns the line whose turn it is, whether or not it may take its units.
-    fn turn(&self) -> Option<Place> {
-        let firsts = (0..CLASSES).filter_map(|class| self.first_of(class));
-        firsts.clone().find(|&line| self.is_first_within_floor(line)).or_else(|| firsts.clone().next())
+    fn turn(&self) -> Option<&Entry> {
+        let mut best = None;
+        for first in (0..CLASSES).filter_map(|class| self.first_of(class)) {
+            if first.rank == WITHIN_FLOOR {
+                return Some(first);
+            }
+            best = best.or(Some(first));
+        }
+        best
     }
 
     /// Returns the line that gets units next, if it may take them.
     pub(super) fn next(&self) -> Option<Place> {
+        // Each call costs at least one.
+        if self.free(0) == 0 {
+            return None;
+        }
         let turn = self.turn()?;
-        if self.limits.relief > 0 && !self.is_first_within_floor(turn) {
+        if self.limits.relief > 0 && turn.rank != WITHIN_FLOOR {
             let relieved = (1..CLASSES).filter(|&class| self.passed[class] >= self.limits.relief);
-            let relieved = relieved.filter_map(|class| self.first_of(class)).find(|&line| self.may_take_head(line));
+            let mut relieved = relieved.filter_map(|class| self.first_of(class)).map(|first| first.line);
+            let relieved = relieved.find(|&line| self.may_take_head(line));
             if relieved.is_some() {
                 return relieved;
             }
         }
-        self.may_take_head(turn).then_some(turn)
+        self.may_take_head(turn.line).then_some(turn.line)
     }
 
     fn may_take_head(&self, line: Place) -> bool {
@@ -210,17 +196,14 @@ impl Pool {
         }
         let (tag, turn) = if turn == 0 { (self.new_tag(key), u64::MAX) } else { (tag, turn) };
         let rank = self.rank(key, cost, true, tag);
-        let is_before = |other: usize, first: Place| {
-            let first = &self.lines[first];
-            match (rank == WITHIN_FLOOR, first.rank == WITHIN_FLOOR) {
-                (true, false) => true,
-                (false, true) => false,
-                _ => match class.cmp(&other) {
-                    Ordering::Less => true,
-                    Ordering::Greater => false,
-                    Ordering::Equal => (rank, tag, turn) < first.order(),
-                },
-            }
+        let is_before = |other: usize, first: &Entry| match (rank == WITHIN_FLOOR, first.rank == WITHIN_FLOOR) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => match class.cmp(&other) {
+                Ordering::Less => true,
+                Ordering::Greater => false,
+                Ordering::Equal => (rank, tag, turn) < first.order(),
+            },
         };
         (0..CLASSES).all(|other| self.first_of(other).is_none_or(|first| is_before(other, first)))
     }
@@ -231,8 +214,9 @@ impl Pool {
         let LineState { key, class, turn, tag, .. } = self.lines[place];
         let tag = if turn == 0 { self.new_tag(key) } else { tag };
         let state = &self.keys[key];
-        let length = KINDS.into_iter().map(|d| scaled(cost[d]) / self.turn_of(state, d)).max().unwrap_or(0);
-        let work = KINDS.into_iter().map(|d| scaled(cost[d]) / u64::from(self.quantum[d])).max().unwrap_or(0);
+        let length = |d: usize| part(scaled(cost[d]), self.turn_of(state, d));
+        let work = |d: usize| part(scaled(cost[d]), self.quantum[d].into());
+        let (length, work) = (length(0).max(length(1)), work(0).max(work(1)));
         self.keys[key].finish = tag.max(self.virtual_time) + length;
         self.virtual_time = tag.max(self.virtual_time + work / weights);
         self.lines[place].turn = 0;
@@ -245,11 +229,19 @@ impl Pool {
     /// Puts the wide heads whose turn has come up among the others.
     pub(super) fn come_due(&mut self) {
         for class in 0..CLASSES {
-            while let Some(line) = self.wide[class].first().filter(|&line| self.lines[line].tag <= self.virtual_time) {
-                let key = self.lines[line].key;
-                self.refresh(key);
+            while let Some(first) = self.wide[class].first().filter(|first| first.tag <= self.virtual_time) {
+                self.refresh(self.lines[first.line].key);
             }
         }
+    }
+}
+
+/// Divides where that makes a difference: most amounts are less than a turn, or most turns one.
+fn part(amount: u64, turn: u64) -> u64 {
+    match turn {
+        _ if amount < turn => 0,
+        1 => amount,
+        _ => amount / turn,
     }
 }
 

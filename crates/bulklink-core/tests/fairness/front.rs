@@ -1,7 +1,7 @@
 //! The driver of a pool: gives each input to the line of its key, between the pool's own.
 
 use bulklink_core::Instant;
-use bulklink_core::pool::{Cost, Demand, Key, Limits, LineId, Lines, Pool, Prepared};
+use bulklink_core::pool::{Cost, Demand, Head, Key, Limits, LineId, Lines, Pool, Prepared};
 
 use crate::plant::Source;
 
@@ -75,7 +75,7 @@ impl<L: Line> Front<L> {
         }
         let demand = self.begin(source, now);
         let id = self.lines.ids[source];
-        let prepared = self.pool.prepare(&mut self.lines, id, &demand, cost, true, now);
+        let prepared = self.pool.prepare(&mut self.lines, id, &demand, Head { cost, may_run: true }, true, now);
         let line = &mut self.lines.lines[source];
         match prepared {
             Ok(Prepared::Lent) => line.admit(call, cost, now),
