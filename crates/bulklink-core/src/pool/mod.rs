@@ -113,8 +113,9 @@ pub struct Pool {
     heads: [Heads; CLASSES],
     /// Those whose first waiter costs more than a turn that is not due yet.
     wide: [Heads; CLASSES],
-    /// The lines that wait, the longest first.
+    /// The lines that wait, the longest first, while these are kept.
     lengths: [Heap<room::ByLength>; CLASSES],
+    keeps_lengths: bool,
     /// How many times in a row each class was passed over.
     passed: [u32; CLASSES],
     /// The weights of all eligible lines.
@@ -210,6 +211,7 @@ impl Pool {
             heads: [const { Heads::new() }; CLASSES],
             wide: [const { Heads::new() }; CLASSES],
             lengths: [const { Heap::new() }; CLASSES],
+            keeps_lengths: false,
             passed: [0; CLASSES],
             weights: 0,
             // Later than the first credit of a turn.

@@ -1,5 +1,7 @@
 //! The room: how many calls wait, and which of them gives up its place.
 
+use alloc::vec::Vec;
+
 use super::heads::NOWHERE;
 use super::lending::{Bound, Demand};
 use super::{CLASSES, Cost, KINDS, LineState, Pool, SCALE};
@@ -30,7 +32,7 @@ pub(super) enum Room {
 
 impl Pool {
     /// Returns where a call of this line can wait.
-    pub(super) fn room_for(&self, line: Place, cost: Cost) -> Result<Room, Bound> {
+    pub(super) fn room_for(&mut self, line: Place, cost: Cost) -> Result<Room, Bound> {
         let LineState { key, class, waiting, .. } = self.lines[line];
         let share = &self.keys[key].share;
         if self.keys[key].waiting >= share.waiting_room {
@@ -44,6 +46,8 @@ impl Pool {
         if self.waiting < self.limits.waiting_room {
             return Ok(Room::Free);
         }
+        self.keep_lengths();
+        let share = &self.keys[key].share;
         // The worst class comes first. In its own class a call displaces only a waiter of a line
         // that is longer than its own would be, and never the first one.
         for worse in (class as usize..CLASSES).rev() {
@@ -71,8 +75,24 @@ impl Pool {
         }
     }
 
+    /// Begins to keep the lengths of all lines: most pools never need them.
+    fn keep_lengths(&mut self) {
+        if self.keeps_lengths {
+            return;
+        }
+        self.keeps_lengths = true;
+        let mut waiting = Vec::new();
+        self.lines.for_each(|place, line| waiting.extend((line.waiting > 0).then_some(place)));
+        for place in waiting {
+            self.measure(place);
+        }
+    }
+
     /// Puts a line where it belongs among the lengths.
     pub(super) fn measure(&mut self, place: Place) {
+        if !self.keeps_lengths {
+            return;
+        }
         let LineState { key, class, waiting, length_position: position, .. } = self.lines[place];
         let (heap, is_listed) = (&mut self.lengths[class as usize], position != NOWHERE);
         self.lines[place].length = length(waiting, self.keys[key].share.weight);
