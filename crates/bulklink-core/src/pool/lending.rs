@@ -79,6 +79,7 @@ pub trait Lines {
 impl Pool {
     /// Begins an input to a line, whose word the caller has taken back: from now on its units are
     /// lent to it no more.
+    #[inline]
     pub fn begin(&mut self, line: LineId) {
         let place = self.line(line);
         self.retire(place);
@@ -134,15 +135,20 @@ impl Pool {
     /// if no word may be.
     pub fn finish(&mut self, lines: &mut impl Lines, line: LineId, demand: &Demand, now: Instant) -> Option<u32> {
         let place = self.line(line);
-        let (held, may_keep) = (self.lines[place].held[0], self.may_be_live(place));
-        self.note(place, demand, demand.in_use);
-        if may_keep && self.may_be_live(place) {
-            // The units that it gave back stay with it.
-            self.note(place, demand, [held.max(demand.in_use[0]), demand.in_use[1]]);
-        }
-        self.serve(lines, now);
-        if !self.may_be_live(place) {
-            return None;
+        let (held, may_keep) = (self.lines[place].held, self.may_be_live(place));
+        let kept = [held[0].max(demand.in_use[0]), demand.in_use[1]];
+        // Usually nobody waits, before and after, and nothing else has changed.
+        let is_plain = may_keep && kept == held && demand.waiting == 0 && self.keys[self.lines[place].key].waiting == 0;
+        if !is_plain {
+            self.note(place, demand, demand.in_use);
+            if may_keep && self.may_be_live(place) {
+                // The units that it gave back stay with it.
+                self.note(place, demand, kept);
+            }
+            self.serve(lines, now);
+            if !self.may_be_live(place) {
+                return None;
+            }
         }
         while self.live_len >= Pool::LIVE {
             self.take_back(lines);
@@ -202,9 +208,13 @@ impl Pool {
 
     /// Returns whether the word of a line may be live: no line waits for its turn, and its key gets
     /// units.
+    #[inline]
     fn may_be_live(&self, place: Place) -> bool {
+        if self.is_contended() {
+            return false;
+        }
         let key = self.lines[place].key;
-        !self.is_contended() && !self.keys[key].share.is_paused && self.is_below_ceiling(key)
+        !self.keys[key].share.is_paused && self.is_below_ceiling(key)
     }
 
     /// Takes units back from lines until a call may take its own. Returns whether it may.
@@ -235,6 +245,7 @@ impl Pool {
     }
 
     /// Notes that the word of a line is live no more.
+    #[inline]
     pub(super) fn retire(&mut self, place: Place) {
         let line = &mut self.lines[place];
         if line.is_live {
@@ -249,7 +260,7 @@ impl Pool {
     fn refusal(&self, place: Place, Head { cost, may_run }: Head) -> Bound {
         let LineState { key, class, .. } = self.lines[place];
         let state = &self.keys[key];
-        let is_bound = !may_run || state.share.is_paused || !self.is_within_ceiling(key, cost);
+        let is_bound = !may_run || state.share.is_paused || !state.is_within_ceiling(cost);
         // A key that has the whole capacity is at no limit of its own.
         if is_bound && state.in_use[0].saturating_add(cost[0]) <= self.limits.capacity[0] {
             return Bound::Key;

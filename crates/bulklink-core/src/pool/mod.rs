@@ -164,6 +164,13 @@ struct LineState {
     links: Links,
 }
 
+impl KeyState {
+    /// Returns the part of the floor that is not in use, nor lent.
+    fn unused_floor(&self) -> Cost {
+        KINDS.map(|d| self.share.floor[d].saturating_sub(self.in_use[d]))
+    }
+}
+
 impl Linked for LineState {
     fn links_mut(&mut self) -> &mut Links {
         &mut self.links
@@ -387,10 +394,17 @@ impl Pool {
     }
 
     /// Returns the line of a key and class, which is made with the first call.
+    #[inline]
     fn line(&mut self, LineId { key: Key(key), class }: LineId) -> Place {
-        if let Some(line) = self.keys[key].lines[class as usize] {
-            return line;
+        match self.keys[key].lines[class as usize] {
+            Some(line) => line,
+            None => self.new_line(key, class),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_line(&mut self, key: Place, class: Class) -> Place {
         let line = LineState {
             key,
             class,
@@ -421,17 +435,19 @@ impl Pool {
     /// Takes note of the demand of a line, and of the units that it holds from now on: in one step,
     /// so that no line gets a turn for a demand that is over.
     fn note(&mut self, place: Place, demand: &Demand, held: Cost) {
-        let line = &self.lines[place];
-        let (key, has_turn, has_new_head) = (line.key, line.turn > 0, line.head != demand.head);
-        let (is_held, has_waiting_changed) = (line.held != held, line.waiting != demand.waiting);
+        let line = &mut self.lines[place];
+        let (key, is_held) = (line.key, line.held != held);
+        let has_waiting_changed = line.waiting != demand.waiting;
+        let has_head_changed = line.head != demand.head || line.turn == 0 && demand.head.is_some();
         if is_held {
             self.hold(place, held);
         }
-        if has_waiting_changed || has_new_head || self.lines[place].units != demand.units {
+        let line = &mut self.lines[place];
+        if has_waiting_changed || line.units != demand.units {
             self.count_waiting(place, demand);
         }
-        let has_changed = has_new_head || !has_turn && demand.head.is_some();
-        if has_changed || is_held && self.keys[key].waiting > 0 {
+        if has_head_changed || is_held && self.keys[key].waiting > 0 {
+            self.lines[place].head = demand.head;
             self.refresh(key);
         }
         if has_waiting_changed {
@@ -445,27 +461,23 @@ impl Pool {
     fn hold(&mut self, line: Place, held: Cost) {
         let line = &mut self.lines[line];
         let (key, before) = (line.key, core::mem::replace(&mut line.held, held));
-        let is_kept = self.keys[key].share.is_kept;
-        if is_kept {
-            self.keep(key, false);
+        let state = &mut self.keys[key];
+        let unused = state.unused_floor();
+        for sum in [&mut self.in_use, &mut state.in_use] {
+            *sum = KINDS.map(|d| sum[d] + held[d] - before[d]);
         }
-        for sum in [&mut self.in_use, &mut self.keys[key].in_use] {
-            *sum = [0, 1].map(|d| sum[d] + held[d] - before[d]);
-        }
-        if is_kept {
-            self.keep(key, true);
+        if state.share.is_kept {
+            let now_unused = state.unused_floor();
+            self.kept = KINDS.map(|d| self.kept[d] + now_unused[d] - unused[d]);
         }
     }
 
     /// Adds the unused floor of a key to what is kept, or takes it away.
     fn keep(&mut self, key: Place, is_added: bool) {
-        let KeyState { share, in_use, .. } = &self.keys[key];
-        if !share.is_kept {
-            return;
-        }
-        for d in KINDS {
-            let unused = share.floor[d].saturating_sub(in_use[d]);
-            self.kept[d] = if is_added { self.kept[d] + unused } else { self.kept[d] - unused };
+        let state = &self.keys[key];
+        if state.share.is_kept {
+            let unused = state.unused_floor();
+            self.kept = KINDS.map(|d| if is_added { self.kept[d] + unused[d] } else { self.kept[d] - unused[d] });
         }
     }
 

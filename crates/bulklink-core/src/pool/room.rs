@@ -66,7 +66,7 @@ impl Pool {
     pub(super) fn count_waiting(&mut self, place: Place, demand: &Demand) {
         let line = &mut self.lines[place];
         let (key, waiting, units) = (line.key, line.waiting, line.units);
-        (line.waiting, line.units, line.head) = (demand.waiting, demand.units, demand.head);
+        (line.waiting, line.units) = (demand.waiting, demand.units);
         for sum in [&mut self.waiting, &mut self.keys[key].waiting] {
             *sum = *sum + demand.waiting - waiting;
         }

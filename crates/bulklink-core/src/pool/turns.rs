@@ -14,25 +14,27 @@ const UNDUE: u32 = u32::MAX;
 impl Pool {
     /// Puts the lines of a key where they belong among the heads.
     pub(super) fn refresh(&mut self, key: Place) {
-        let state = &self.keys[key];
-        let mut is_blocked = state.share.is_paused;
-        let mut is_best = true;
-        for place in state.lines.into_iter().flatten() {
+        let KeyState { lines, share, .. } = &self.keys[key];
+        let (lines, mut is_blocked, mut is_best) = (*lines, share.is_paused, true);
+        for place in lines {
+            let Some(place) = place else { continue };
             let LineState { head, turn, tag, .. } = self.lines[place];
             let Some(head) = head else {
                 self.unlist(place);
                 continue;
             };
+            let state = &self.keys[key];
             // A line behind a better one of its own key never passes it.
-            is_blocked |= !head.may_run || !self.is_within_ceiling(key, head.cost);
+            is_blocked |= !head.may_run || !state.is_within_ceiling(head.cost);
             if is_blocked {
                 self.unlist(place);
                 continue;
             }
-            let (tag, turn) = if turn == 0 { (self.new_tag(key), self.begin_turn()) } else { (tag, turn) };
-            let rank = self.rank(key, head.cost, is_best, tag);
+            let tag = if turn == 0 { self.new_tag(state) } else { tag };
+            let (rank, weight) = (self.rank(state, head.cost, is_best, tag), state.share.weight);
             is_best = false;
-            self.list(Entry { tag, turn, rank, line: place });
+            let turn = if turn == 0 { self.begin_turn() } else { turn };
+            self.list(Entry { tag, turn, rank, line: place }, weight);
         }
     }
 
@@ -50,13 +52,13 @@ impl Pool {
     }
 
     /// Puts a line among the heads, or moves it there.
-    fn list(&mut self, entry: Entry) {
+    fn list(&mut self, entry: Entry, weight: u32) {
         let (is_wide, line) = (entry.rank == UNDUE, &mut self.lines[entry.line]);
-        let (class, key, mut position) = (line.class as usize, line.key, line.position);
+        let (class, mut position) = (line.class as usize, line.position);
         let was_wide = core::mem::replace(&mut line.is_wide, is_wide);
         (line.tag, line.turn) = (entry.tag, entry.turn);
         if position == NOWHERE {
-            self.weights += u64::from(self.keys[key].share.weight);
+            self.weights += u64::from(weight);
         } else if was_wide != is_wide {
             let before = if was_wide { &mut self.wide } else { &mut self.heads };
             before[class].remove(&mut self.lines, position);
@@ -85,14 +87,13 @@ impl Pool {
 
     /// Returns the tag of a turn that begins now: a key that has taken no turn for a round comes
     /// before those that have.
-    fn new_tag(&self, key: Place) -> u64 {
-        self.virtual_time.saturating_sub(1 << SCALE).max(self.keys[key].finish)
+    fn new_tag(&self, key: &KeyState) -> u64 {
+        self.virtual_time.saturating_sub(1 << SCALE).max(key.finish)
     }
 
     /// Returns the rank of a head in its class. `is_best` is whether no better class of its key
     /// waits.
-    fn rank(&self, key: Place, cost: Cost, is_best: bool, tag: u64) -> u32 {
-        let state = &self.keys[key];
+    fn rank(&self, state: &KeyState, cost: Cost, is_best: bool, tag: u64) -> u32 {
         if is_best && is_within_floor(state, cost) {
             return WITHIN_FLOOR;
         }
@@ -113,11 +114,6 @@ impl Pool {
     /// Returns whether a call costs more than a turn of its key.
     fn is_wide(&self, key: &KeyState, cost: Cost) -> bool {
         KINDS.into_iter().any(|d| u64::from(cost[d]) > self.turn_of(key, d))
-    }
-
-    pub(super) fn is_within_ceiling(&self, key: Place, cost: Cost) -> bool {
-        let KeyState { share, in_use, .. } = &self.keys[key];
-        is_within(*in_use, cost, share.ceiling)
     }
 
     /// Returns whether the key has no more units than its ceiling allows, which may have been more.
@@ -188,14 +184,14 @@ impl Pool {
         let LineState { key, class, turn, tag, .. } = self.lines[line];
         let (class, state) = (class as usize, &self.keys[key]);
         let waits = |class: usize| state.lines[class].is_some_and(|line| self.lines[line].waiting > 0);
-        if state.share.is_paused || !self.is_within_ceiling(key, cost) || (0..=class).any(waits) {
+        if state.share.is_paused || !state.is_within_ceiling(cost) || (0..=class).any(waits) {
             return false;
         }
         if !self.is_contended() {
             return true;
         }
-        let (tag, turn) = if turn == 0 { (self.new_tag(key), u64::MAX) } else { (tag, turn) };
-        let rank = self.rank(key, cost, true, tag);
+        let (tag, turn) = if turn == 0 { (self.new_tag(state), u64::MAX) } else { (tag, turn) };
+        let rank = self.rank(state, cost, true, tag);
         let is_before = |other: usize, first: &Entry| match (rank == WITHIN_FLOOR, first.rank == WITHIN_FLOOR) {
             (true, false) => true,
             (false, true) => false,
@@ -212,8 +208,8 @@ impl Pool {
     /// that waited, and of this one.
     pub(super) fn take_turn(&mut self, place: Place, cost: Cost, weights: u64) {
         let LineState { key, class, turn, tag, .. } = self.lines[place];
-        let tag = if turn == 0 { self.new_tag(key) } else { tag };
         let state = &self.keys[key];
+        let tag = if turn == 0 { self.new_tag(state) } else { tag };
         let length = |d: usize| part(scaled(cost[d]), self.turn_of(state, d));
         let work = |d: usize| part(scaled(cost[d]), self.quantum[d].into());
         let (length, work) = (length(0).max(length(1)), work(0).max(work(1)));
@@ -251,6 +247,12 @@ fn scaled(units: u32) -> u64 {
 
 fn is_within(in_use: Cost, cost: Cost, limit: Cost) -> bool {
     KINDS.into_iter().all(|d| cost[d] == 0 || in_use[d].saturating_add(cost[d]) <= limit[d])
+}
+
+impl KeyState {
+    pub(super) fn is_within_ceiling(&self, cost: Cost) -> bool {
+        is_within(self.in_use, cost, self.share.ceiling)
+    }
 }
 
 fn is_within_floor(key: &KeyState, cost: Cost) -> bool {
