@@ -11,6 +11,7 @@
 pub mod goal;
 pub mod goals;
 pub mod hand_made;
+pub mod lines;
 pub mod measure;
 pub mod overload;
 pub mod peers;

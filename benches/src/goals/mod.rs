@@ -15,6 +15,7 @@ mod limits;
 pub mod memory;
 mod observe;
 mod partitions;
+mod pool;
 mod python;
 mod reject;
 mod statistics;
@@ -49,6 +50,7 @@ pub fn all() -> Vec<Goal> {
         observe::goal(),
         config::goal(),
         partitions::goal(),
+        pool::goal(),
         adaptive::goal(),
         python::goal(),
         embedded::goal(),

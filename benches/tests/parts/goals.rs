@@ -7,7 +7,7 @@ use bulklink_benches::goals::{all, chosen, counted, timed, uncontended};
 use bulklink_benches::scene::{Pace, Scene};
 
 /// The promises: how many limits each goal has.
-const PROMISED: [(&str, usize); 20] = [
+const PROMISED: [(&str, usize); 21] = [
     ("uncontended", 3),
     ("uncontended-try", 2),
     ("execute", 3),
@@ -25,6 +25,7 @@ const PROMISED: [(&str, usize); 20] = [
     ("observe", 14),
     ("config", 2),
     ("partitions", 5),
+    ("pool", 4),
     ("adaptive", 2),
     ("python", 2),
     ("embedded", 2),
