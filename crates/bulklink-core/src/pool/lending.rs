@@ -135,10 +135,11 @@ impl Pool {
     /// if no word may be.
     pub fn finish(&mut self, lines: &mut impl Lines, line: LineId, demand: &Demand, now: Instant) -> Option<u32> {
         let place = self.line(line);
-        let (held, may_keep) = (self.lines[place].held, self.may_be_live(place));
+        let may_keep = self.may_be_live(place);
+        let LineState { key, held, .. } = self.lines[place];
         let kept = [held[0].max(demand.in_use[0]), demand.in_use[1]];
-        // Usually nobody waits, before and after, and nothing else has changed.
-        let is_plain = may_keep && kept == held && demand.waiting == 0 && self.keys[self.lines[place].key].waiting == 0;
+        // Usually no call waits, before and after, and nothing else has changed.
+        let is_plain = may_keep && kept == held && demand.waiting == 0 && self.keys[key].waiting == 0;
         if !is_plain {
             self.note(place, demand, demand.in_use);
             if may_keep && self.may_be_live(place) {

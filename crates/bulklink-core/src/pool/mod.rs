@@ -439,11 +439,14 @@ impl Pool {
         let (key, is_held) = (line.key, line.held != held);
         let has_waiting_changed = line.waiting != demand.waiting;
         let has_head_changed = line.head != demand.head || line.turn == 0 && demand.head.is_some();
+        let has_queue_changed = has_waiting_changed || line.units != demand.units;
+        if !(is_held || has_queue_changed || has_head_changed) {
+            return;
+        }
         if is_held {
             self.hold(place, held);
         }
-        let line = &mut self.lines[place];
-        if has_waiting_changed || line.units != demand.units {
+        if has_queue_changed {
             self.count_waiting(place, demand);
         }
         if has_head_changed || is_held && self.keys[key].waiting > 0 {
