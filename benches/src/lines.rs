@@ -158,8 +158,8 @@ impl Pooled {
         self.finish(key);
     }
 
-    /// The oldest operation ends, the call whose turn it is begins, and another call of the same key
-    /// waits.
+    /// The oldest operation ends, the call whose turn it is begins, and another call of the same
+    /// key waits.
     ///
     /// # Panics
     ///

@@ -50,7 +50,8 @@ impl Heads {
         self.put(lines, position, entry);
     }
 
-    /// Removes the entry at `position`: the last one fills the gap and moves to its level from there.
+    /// Removes the entry at `position`: the last one fills the gap and moves to its level from
+    /// there.
     pub(super) fn remove(&mut self, lines: &mut Slab<LineState>, position: u32) {
         let Some(last) = self.entries.pop() else { return };
         if (position as usize) < self.entries.len() {
@@ -87,8 +88,8 @@ impl Heads {
         position
     }
 
-    /// Moves entries up that are to be above this one, from the gap at `position`. Returns where the
-    /// gap is then.
+    /// Moves entries up that are to be above this one, from the gap at `position`. Returns where
+    /// the gap is then.
     fn sink(&mut self, lines: &mut Slab<LineState>, mut position: usize, entry: &Entry) -> usize {
         while let Some(&left) = self.entries.get(2 * position + 1) {
             let (mut child, mut first) = (2 * position + 1, left);

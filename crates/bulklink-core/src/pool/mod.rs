@@ -44,6 +44,7 @@
 //! itself, and [`finish`](Pool::finish), which lends units to the lines whose turn it is. Through
 //! [`Lines`] the pool reaches the other lines.
 
+mod floors;
 mod heads;
 mod lending;
 mod room;
@@ -162,13 +163,6 @@ struct LineState {
     changed: u64,
     /// Its neighbours among the lines whose words are live.
     links: Links,
-}
-
-impl KeyState {
-    /// Returns the part of the floor that is not in use, nor lent.
-    fn unused_floor(&self) -> Cost {
-        KINDS.map(|d| self.share.floor[d].saturating_sub(self.in_use[d]))
-    }
 }
 
 impl Linked for LineState {
@@ -473,42 +467,5 @@ impl Pool {
             let now_unused = state.unused_floor();
             self.kept = KINDS.map(|d| self.kept[d] + now_unused[d] - unused[d]);
         }
-    }
-
-    /// Adds the unused floor of a key to what is kept, or takes it away.
-    fn keep(&mut self, key: Place, is_added: bool) {
-        let state = &self.keys[key];
-        if state.share.is_kept {
-            let unused = state.unused_floor();
-            self.kept = KINDS.map(|d| if is_added { self.kept[d] + unused[d] } else { self.kept[d] - unused[d] });
-        }
-    }
-
-    fn count_floor(&mut self, key: Place, is_added: bool) {
-        let share = &self.keys[key].share;
-        if !share.is_kept {
-            return;
-        }
-        for d in KINDS {
-            let floor = u64::from(share.floor[d]);
-            self.kept_floors[d] = if is_added { self.kept_floors[d] + floor } else { self.kept_floors[d] - floor };
-        }
-    }
-
-    fn check(&self, share: &Share, kept_before: Cost) -> Result<(), InvalidArgument> {
-        share.check_weight()?;
-        if !share.is_kept {
-            return Ok(());
-        }
-        for d in KINDS {
-            let floors = self.kept_floors[d] - u64::from(kept_before[d]) + u64::from(share.floor[d]);
-            if floors > u64::from(self.limits.capacity[d]) {
-                let capacity = self.limits.capacity[d];
-                let why =
-                    alloc::format!("must leave the kept floors of all keys, {floors}, within the capacity, {capacity}");
-                return Err(InvalidArgument::new("floor", share.floor[d], why));
-            }
-        }
-        Ok(())
     }
 }

@@ -94,7 +94,7 @@ impl State {
     }
 }
 
-/// A state, and those after an arrival of each key and after an end, with the keys that lose a call.
+/// The states after an arrival of each key, with the key that loses a call, and after an end.
 type Steps = ([(usize, Option<usize>); 2], usize);
 
 fn chain() -> Vec<Steps> {

@@ -1,8 +1,8 @@
-//! How a pool shares its capacity among keys, against figures that are known without it: simulations
-//! in virtual time.
+//! How a pool shares its capacity among keys, against figures that are known without it:
+//! simulations in virtual time.
 //!
-//! Runs as part of `cargo test`. With `BULKLINK_DEPTH` of four or more the runs are as long as those
-//! that the bounds were first measured with, or longer.
+//! Runs as part of `cargo test`. With `BULKLINK_DEPTH` of four or more, most runs are ten times as
+//! long.
 
 mod chain;
 mod classes;
@@ -43,8 +43,8 @@ fn run_plain(limits: &Limits, sources: &[Source], seconds: f64, wait_limit: Opti
     run(&mut Front::<Plain>::new(limits.clone(), sources), sources, seconds, wait_limit, seed)
 }
 
-/// Returns the mean of the samples, and the half of its interval of confidence of 99.9 %. `quantile`
-/// is that of Student's distribution for so many samples.
+/// Returns the mean of the samples, and the half of its interval of confidence of 99.9 %.
+/// `quantile` is that of Student's distribution for so many samples.
 fn estimate(samples: &[f64], quantile: f64) -> (f64, f64) {
     let count = plant::float(samples.len() as u64);
     let mean = samples.iter().sum::<f64>() / count;

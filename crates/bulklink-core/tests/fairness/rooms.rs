@@ -5,8 +5,8 @@ use crate::{WAIT_LIMIT, limits, run_plain, usual_or_long};
 
 #[test]
 fn keys_find_a_place_in_a_room_that_another_has_filled() {
-    // A key whose bursts meet loses some of them when others have filled the room, too: with any room
-    // the success is 1.
+    // A key whose bursts meet loses some of them when others have filled the room, too: with a
+    // larger room the success is 1.
     let rooms = [
         ("tight", 20, 9, 50.0, 1, 0.9999),
         ("bursts", 50, 9, 10.0, 5, 0.9997),
