@@ -65,6 +65,7 @@ impl Handle {
     pub fn estimated_wait(&self, cost: usize) -> Option<Duration> {
         // Read before the lock is taken, because it is foreign.
         let now = attempt(|| self.shared.now());
-        self.shared.with_gate(|state| state.estimated_wait(cost, now))
+        let is_short = self.shared.pool().is_some_and(|pool| pool.is_short(cost));
+        self.shared.with_gate(|state| state.estimated_wait(cost, now, is_short))
     }
 }

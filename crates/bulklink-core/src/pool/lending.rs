@@ -49,7 +49,7 @@ pub enum Bound {
     Key,
     /// The capacity or the waiting room that all keys share, or the turns of others.
     Shared,
-    /// The units of the second kind, in use or waited for.
+    /// The units of a second kind, in use or waited for, where a pool has them.
     Units,
     /// Units that are left to better classes, or kept for other keys.
     Headroom,

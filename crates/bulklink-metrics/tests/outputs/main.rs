@@ -13,6 +13,7 @@ mod route;
 mod scene;
 mod series;
 mod settings;
+mod shared;
 mod shares;
 mod storm;
 mod text;

@@ -286,9 +286,10 @@ impl GateState {
     }
 
     /// Estimates when a request of this cost would be admitted, and samples the counters for later
-    /// estimates; see [`Handle::estimated_wait`](crate::Handle::estimated_wait).
+    /// estimates; see [`Handle::estimated_wait`](crate::Handle::estimated_wait). `is_short` is
+    /// whether calls of all keys wait for a capacity that they share.
     #[cold]
-    pub(crate) fn estimated_wait(&mut self, cost: usize, now: Option<Instant>) -> Option<Duration> {
+    pub(crate) fn estimated_wait(&mut self, cost: usize, now: Option<Instant>, is_short: bool) -> Option<Duration> {
         let occupancy = self.gate.occupancy();
         let all = Restriction::new(occupancy.capacity(), "");
         let Restriction { units, alone, .. } = self.gate.restriction().unwrap_or(all);
@@ -301,7 +302,10 @@ impl GateState {
         let asked =
             plumbing::waiting_units(&self.gate).saturating_add(cost as u64).saturating_add(occupancy.in_use() as u64);
         // A call that costs more than these units is admitted alone.
-        let missing = asked.saturating_sub(units.max(cost) as u64);
+        let own = asked.saturating_sub(units.max(cost) as u64);
+        // What it gives back itself is about its share of what all give back.
+        let line = plumbing::waiting_units(&self.gate).saturating_add(cost as u64);
+        let missing = if is_short { own.max(line) } else { own };
         let window = now.and_then(|at| {
             let sample = Sample::new(at, &plumbing::totals(&self.gate));
             let rate = &mut self.rare.get_or_insert_default().rate;

@@ -161,6 +161,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         };
         let nothing = || InvalidArgument::new("shared_capacity", "nothing", "must be set by the builder");
         let pool = self.pool().ok_or_else(nothing).map_err(refused)?;
+        if self.state.with(|state| state.account.is_closed()) {
+            return Err(ReconfigureError::Closed { label: Arc::clone(&self.identity.label) });
+        }
         let capacity = u32::try_from(units).unwrap_or(u32::MAX);
         let resized = pool.reconfigure(|limits| limits.with_capacity(capacity), self.now_if_sound());
         resized.map_err(refused)?;

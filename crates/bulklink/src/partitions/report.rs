@@ -174,7 +174,7 @@ fn shared_full(status: &Status) -> Option<Finding> {
     if status.is_closed || in_use < capacity || waiting == 0 {
         return None;
     }
-    let message = format!("all {capacity} units that the keys share in use, {waiting} calls wait");
+    let message = format!("all {capacity} units that the keys share in use, {waiting} waiting");
     Some(Finding { code: FindingCode::SharedCapacityFull, severity: Severity::Warning, partitions: None, message })
 }
 

@@ -165,6 +165,12 @@ impl SharedPool {
         changed
     }
 
+    /// Returns whether a call of this cost would have to wait for the units of others.
+    pub(crate) fn is_short(&self, cost: usize) -> bool {
+        let shared = self.status();
+        shared.waiting > 0 || shared.in_use.saturating_add(cost) > shared.capacity
+    }
+
     /// Returns the figures of the whole.
     pub(crate) fn status(&self) -> SharedStatus {
         let mut reach = Reach::new();

@@ -5,6 +5,7 @@ mod adaptive;
 mod breakers;
 #[cfg(feature = "fleet")]
 mod fleet;
+mod shared;
 
 use std::time::{Duration, Instant};
 

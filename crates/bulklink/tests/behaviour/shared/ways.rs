@@ -162,3 +162,35 @@ fn without_a_shared_capacity_nothing_is_shared() {
     assert_eq!((rejection.bound(), tenants.status().shared, tenants.share("ann")), (None, None, None));
     assert_eq!(tenants.status().limits, Limits::new(2));
 }
+
+#[test]
+fn an_estimate_knows_that_others_have_the_units() {
+    let mut executor = executor();
+    let models = models(&executor, 1);
+    let bob = slot(&call(&mut executor, &models, "bob"));
+    let handle = models.partition("bob").expect("in use");
+    let estimate = || handle.estimated_wait(1);
+    assert_eq!(estimate(), None, "no rate is known yet");
+    executor.advance(ms(400));
+    drop(bob);
+    assert_eq!(estimate(), Some(ms(0)));
+    let _ann = slot(&call(&mut executor, &models, "ann"));
+    assert_eq!(estimate(), Some(ms(400)), "as long as Bob's calls take, which get their turns");
+}
+
+#[test]
+fn a_report_says_that_the_shared_capacity_is_full() {
+    use bulklink::partitions::FindingCode;
+
+    let mut executor = executor();
+    let models = models(&executor, 2);
+    let _running = ["ann", "bob"].map(|key| slot(&call(&mut executor, &models, key)));
+    let report = || models.handle().capacity_report(None);
+    assert!(report().finding(FindingCode::SharedCapacityFull).is_none(), "no call waits");
+    let _waiting = call(&mut executor, &models, "cid");
+    let (report, code) = (report(), FindingCode::SharedCapacityFull);
+    assert_eq!(
+        report.finding(code).map(ToString::to_string).as_deref(),
+        Some("warning: shared_capacity_full: all 2 units that the keys share in use, 1 waiting")
+    );
+}
