@@ -166,7 +166,7 @@ async fn the_json_has_all_figures_with_durations_in_seconds() {
         "adaptive": null,
         "totals": {
             "admitted": 2, "admitted_from_queue": 1, "finished": 1, "cancelled": 0, "abandoned": 0,
-            "taken_back": 0, "rejected": 1, "saturated": 1, "expired": 0, "closed": 0,
+            "taken_back": 0, "rejected": 1, "saturated": 1, "displaced": 0, "expired": 0, "closed": 0,
             "mean_wait_seconds": 0.03,
         },
         "findings": [
@@ -186,11 +186,12 @@ async fn the_json_has_all_figures_with_durations_in_seconds() {
             "kept": 1, "in_use": 1, "max": 1, "created": 1, "evicted": 0,
             "limit_rejected": 1, "closed_rejected": 0,
         },
+        "shared": null,
         "adaptive": null,
         "keys": null,
         "totals": {
             "admitted": 1, "admitted_from_queue": 0, "finished": 0, "cancelled": 0, "abandoned": 0,
-            "taken_back": 0, "rejected": 1, "saturated": 0, "expired": 0, "closed": 0,
+            "taken_back": 0, "rejected": 1, "saturated": 0, "displaced": 0, "expired": 0, "closed": 0,
             "mean_wait_seconds": null,
         },
         "findings": [
