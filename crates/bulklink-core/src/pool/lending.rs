@@ -1,7 +1,7 @@
 //! Lending units to the gates of lines, and taking them back.
 
 use super::room::Room;
-use super::{Class, Cost, DIMENSIONS, KINDS, Key, LineState, Pool};
+use super::{Class, Cost, DIMENSIONS, KINDS, Key, KeyState, LineState, Pool};
 use crate::Instant;
 use crate::slab::Place;
 
@@ -107,6 +107,10 @@ impl Pool {
     ) -> Result<Prepared, Bound> {
         let place = self.line(line);
         self.note(place, demand, demand.in_use);
+        // A limit of the key counts units in use alone, and no word of a key that waits is live.
+        if !call.may_run || !self.keys[line.key.0].is_within_ceiling(call.cost) {
+            self.take_back_of(lines, line.key.0);
+        }
         // Waiters that have expired may have been before others.
         self.serve(lines, now);
         loop {
@@ -163,6 +167,7 @@ impl Pool {
 
     /// Lends units to the lines whose turn it is at `now`.
     pub fn serve(&mut self, lines: &mut impl Lines, now: Instant) {
+        while self.is_overdrawn() && self.take_back(lines) {}
         while self.is_contended() {
             // From now on each unit that is given back comes to the pool.
             while self.take_back(lines) {}
@@ -207,15 +212,24 @@ impl Pool {
         }
     }
 
-    /// Returns whether the word of a line may be live: no line waits for its turn, and its key gets
-    /// units.
+    /// Returns whether the word of a line may be live: no line waits for its turn, no unit that is
+    /// held is over the capacity or kept for a key, the class leaves no units to better ones, and
+    /// the key gets units and has no waiter.
     #[inline]
     fn may_be_live(&self, place: Place) -> bool {
-        if self.is_contended() {
+        if self.is_contended() || self.is_overdrawn() {
             return false;
         }
-        let key = self.lines[place].key;
-        !self.keys[key].share.is_paused && self.is_below_ceiling(key)
+        let LineState { key, class, .. } = self.lines[place];
+        let KeyState { share, waiting, .. } = &self.keys[key];
+        let gets_units = !share.is_paused && self.is_below_ceiling(key);
+        gets_units && *waiting == 0 && self.limits.headroom[class as usize] == 0
+    }
+
+    /// Returns whether more is held than the capacity less what is kept for keys: after a change.
+    #[inline]
+    fn is_overdrawn(&self) -> bool {
+        u64::from(self.in_use[0]) + u64::from(self.kept[0]) > u64::from(self.limits.capacity[0])
     }
 
     /// Takes units back from lines until a call may take its own. Returns whether it may.
@@ -238,11 +252,26 @@ impl Pool {
     /// Takes back the units of the line whose word has been live the longest. Returns whether there
     /// was one.
     fn take_back(&mut self, lines: &mut impl Lines) -> bool {
-        let Some(oldest) = self.live.first() else { return false };
-        self.retire(oldest);
-        let demand = lines.recall(self.id(oldest));
-        self.note(oldest, &demand, demand.in_use);
-        true
+        let oldest = self.live.first();
+        oldest.is_some_and(|oldest| self.recall(lines, oldest))
+    }
+
+    /// Takes back the units of all lines of a key.
+    fn take_back_of(&mut self, lines: &mut impl Lines, key: Place) {
+        for line in self.keys[key].lines.into_iter().flatten() {
+            self.recall(lines, line);
+        }
+    }
+
+    /// Takes back the units of a line, if its word is live. Returns whether it was.
+    fn recall(&mut self, lines: &mut impl Lines, place: Place) -> bool {
+        let is_live = self.lines[place].is_live;
+        if is_live {
+            self.retire(place);
+            let demand = lines.recall(self.id(place));
+            self.note(place, &demand, demand.in_use);
+        }
+        is_live
     }
 
     /// Notes that the word of a line is live no more.
@@ -261,7 +290,9 @@ impl Pool {
     fn refusal(&self, place: Place, Head { cost, may_run }: Head) -> Bound {
         let LineState { key, class, .. } = self.lines[place];
         let state = &self.keys[key];
-        let is_bound = !may_run || state.share.is_paused || !state.is_within_ceiling(cost);
+        // Where no line waits for its turn, the call is behind one of its own key at most.
+        let is_held_up = !self.is_contended() && !self.goes_first(place, cost);
+        let is_bound = !may_run || is_held_up || state.share.is_paused || !state.is_within_ceiling(cost);
         // A key that has the whole capacity is at no limit of its own.
         if is_bound && state.in_use[0].saturating_add(cost[0]) <= self.limits.capacity[0] {
             return Bound::Key;

@@ -309,6 +309,8 @@ impl Pool {
         for (dimension, &largest) in largest.iter().enumerate() {
             limits.check_capacity(dimension, u64::from(largest).max(self.kept_floors[dimension]))?;
         }
+        // No line keeps units beyond the new limits.
+        self.take_back_all(lines);
         self.limits = limits;
         self.quantum = self.limits.quantum();
         self.refresh_all();
