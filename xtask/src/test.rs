@@ -93,10 +93,10 @@ pub(crate) const PROVEN_DEPTH: u32 = 4;
 pub(crate) const PROVEN_CASES: u32 = 400;
 
 const DEPTH: &str = "BULKLINK_DEPTH";
-const SEARCHES: &[&str] = &["exhaustive", "partitions", "exhaustive_circuit", "shares", "replicas"];
+const SEARCHES: &[&str] = &["exhaustive", "partitions", "pool", "exhaustive_circuit", "shares", "replicas"];
 
 const CASES: &str = "PROPTEST_CASES";
-const PROPERTIES: &[&str] = &["properties", "partition_properties", "circuit_properties", "reserve"];
+const PROPERTIES: &[&str] = &["properties", "partition_properties", "pool_properties", "circuit_properties", "reserve"];
 
 /// Runs every script of inputs up to a depth against the reference models, and those of a fleet
 /// against its rules.

@@ -11,6 +11,7 @@ pub mod circuit;
 pub mod gate;
 pub mod merged;
 pub mod partitions;
+pub mod pool;
 #[cfg(feature = "proptest")]
 pub mod runner;
 pub mod script;

@@ -1,0 +1,251 @@
+//! The rules of the model: whose turn it is, which units may be taken, and who has a place.
+
+use bulklink_core::pool::{Bound, Cost, Share};
+
+use super::model::{CLASSES, Call, DIMENSIONS, KINDS, Key, Line, Model, ONE, Waiter};
+
+/// Where a line stands among those that are eligible: the least is served first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Standing {
+    is_beyond_floor: bool,
+    class: usize,
+    /// Whether it costs more than a turn, before its turn has come up.
+    is_undue: bool,
+    level: u64,
+    tag: u64,
+    number: u64,
+    key: Key,
+}
+
+impl Standing {
+    pub fn line(&self) -> Line {
+        Line { key: self.key, class: self.class }
+    }
+}
+
+impl Model {
+    pub fn in_use(&self) -> Cost {
+        sum(self.running.iter().map(|operation| operation.cost))
+    }
+
+    pub fn in_use_of(&self, key: Key) -> Cost {
+        sum(self.running.iter().filter(|operation| operation.line.key == key).map(|operation| operation.cost))
+    }
+
+    pub fn is_busy(&self, key: Key) -> bool {
+        let runs = self.running.iter().any(|operation| operation.line.key == key);
+        runs || self.waiting.iter().any(|waiter| waiter.line.key == key)
+    }
+
+    pub fn lines(&self) -> impl Iterator<Item = Line> + use<> {
+        let keys = 0..self.shares.len();
+        keys.flat_map(|key| (0..CLASSES).map(move |class| Line { key, class }))
+    }
+
+    pub fn head(&self, line: Line) -> Option<&Waiter> {
+        self.waiting.iter().find(|waiter| waiter.line == line)
+    }
+
+    /// Returns whether a key would be within this limit after a call of this cost.
+    pub fn is_within(&self, key: Key, cost: Cost, limit: Cost) -> bool {
+        let in_use = self.in_use_of(key);
+        KINDS.into_iter().all(|d| cost[d] == 0 || u64::from(in_use[d]) + u64::from(cost[d]) <= u64::from(limit[d]))
+    }
+
+    pub fn is_within_floor(&self, key: Key, cost: Cost) -> bool {
+        let floor = self.shares[key].floor;
+        floor[0] > 0 && self.is_within(key, cost, floor)
+    }
+
+    /// Returns whether the floor decides where a line stands: it is for the best class that the key
+    /// has waiting.
+    pub fn is_head_within_floor(&self, line: Line) -> bool {
+        let is_best = (0..line.class).all(|class| self.head(Line { class, ..line }).is_none());
+        is_best && self.head(line).is_some_and(|head| self.is_within_floor(line.key, head.cost))
+    }
+
+    /// A line may be served if its key is not paused, and neither its head nor that of a better
+    /// class of the key is beyond the ceiling.
+    pub fn is_eligible(&self, line: Line) -> bool {
+        let share = &self.shares[line.key];
+        let fits = |head: &Waiter| self.is_within(line.key, head.cost, share.ceiling);
+        let is_blocked = |class: usize| self.head(Line { class, ..line }).is_some_and(|head| !fits(head));
+        !share.is_paused && self.head(line).is_some() && !(0..=line.class).any(is_blocked)
+    }
+
+    pub fn is_contended(&self) -> bool {
+        self.lines().any(|line| self.is_eligible(line))
+    }
+
+    pub(super) fn eligible_classes(&self) -> [bool; CLASSES] {
+        std::array::from_fn(|class| self.lines().any(|line| line.class == class && self.is_eligible(line)))
+    }
+
+    /// The weights of all lines that are eligible.
+    pub(super) fn weights(&self) -> u64 {
+        let eligible = self.lines().filter(|&line| self.is_eligible(line));
+        eligible.map(|line| u64::from(self.shares[line.key].weight)).sum()
+    }
+
+    fn quantum(&self, dimension: usize) -> u64 {
+        u64::from((self.limits.capacity[dimension] / self.limits.capacity[0]).max(1))
+    }
+
+    fn turn_of(&self, key: Key, dimension: usize) -> u64 {
+        u64::from(self.shares[key].weight) * self.quantum(dimension)
+    }
+
+    fn level(&self, key: Key) -> u64 {
+        let in_use = self.in_use_of(key);
+        KINDS.into_iter().map(|d| u64::from(in_use[d]) / self.turn_of(key, d)).max().unwrap_or(0)
+    }
+
+    /// A key that has taken no turn for a round has the credit of one turn.
+    pub(super) fn new_tag(&self, key: Key) -> u64 {
+        (self.virtual_time - ONE).max(self.ends[key])
+    }
+
+    pub(super) fn length_of_turn(&self, cost: Cost, weight: u64) -> u64 {
+        KINDS.into_iter().map(|d| u64::from(cost[d]) * ONE / (weight * self.quantum(d))).max().unwrap_or(0)
+    }
+
+    fn standing(&self, line: Line, cost: Cost, is_within_floor: bool, tag: u64, number: u64) -> Standing {
+        let Line { key, class } = line;
+        let is_wide = KINDS.into_iter().any(|d| u64::from(cost[d]) > self.turn_of(key, d));
+        let is_undue = !is_within_floor && is_wide && tag > self.virtual_time;
+        let level = if is_within_floor || is_undue { 0 } else { self.level(key) };
+        Standing { is_beyond_floor: !is_within_floor, class, is_undue, level, tag, number, key }
+    }
+
+    /// Returns all lines that are eligible, in any order.
+    pub fn standings(&self) -> Vec<Standing> {
+        let eligible = self.lines().filter(|&line| self.is_eligible(line));
+        let standing = |line: Line| {
+            let head = self.head(line).expect("an eligible line has a head");
+            let turn = self.turns[line.key][line.class].expect("an eligible line has a turn");
+            self.standing(line, head.cost, self.is_head_within_floor(line), turn.tag, turn.number)
+        };
+        eligible.map(standing).collect()
+    }
+
+    /// Returns the line that is served next, if it may take its units.
+    pub fn next(&self) -> Option<Line> {
+        let standings = self.standings();
+        let first = standings.iter().min()?;
+        let may_take = |line: &Line| self.head(*line).is_some_and(|head| self.may_take(*line, head.cost));
+        if self.limits.relief > 0 && first.is_beyond_floor {
+            let relieved = (1..CLASSES).filter(|&class| self.passed[class] >= self.limits.relief);
+            let firsts = relieved.filter_map(|class| standings.iter().filter(|s| s.class == class).min());
+            if let Some(line) = firsts.map(Standing::line).find(may_take) {
+                return Some(line);
+            }
+        }
+        Some(first.line()).filter(may_take)
+    }
+
+    /// Returns whether a newcomer would be the next of all.
+    pub(super) fn would_be_next(&self, line: Line, cost: Cost) -> bool {
+        let share = &self.shares[line.key];
+        let is_behind = |waiter: &Waiter| waiter.line.key == line.key && waiter.line.class <= line.class;
+        if share.is_paused || !self.is_within(line.key, cost, share.ceiling) || self.waiting.iter().any(is_behind) {
+            return false;
+        }
+        let turn = self.turns[line.key][line.class];
+        let (tag, number) = turn.map_or((self.new_tag(line.key), u64::MAX), |turn| (turn.tag, turn.number));
+        let own = self.standing(line, cost, self.is_within_floor(line.key, cost), tag, number);
+        self.standings().iter().all(|other| own < *other)
+    }
+
+    /// Returns whether the units for this cost are free, and neither kept for other keys nor left
+    /// to better classes.
+    pub fn may_take(&self, line: Line, cost: Cost) -> bool {
+        let left_of = |d: usize| self.free(d).checked_sub(cost[d]);
+        let may_leave =
+            |d: usize| left_of(d).is_some_and(|left| cost[d] == 0 || left >= self.kept_for_others(line.key, d));
+        let leaves_headroom = || left_of(0).is_some_and(|left| left >= self.limits.headroom[line.class]);
+        KINDS.into_iter().all(may_leave) && (self.is_within_floor(line.key, cost) || leaves_headroom())
+    }
+
+    pub fn free(&self, dimension: usize) -> u32 {
+        self.limits.capacity[dimension].saturating_sub(self.in_use()[dimension])
+    }
+
+    /// The unused floors that are not lent, of all other keys.
+    pub fn kept_for_others(&self, key: Key, dimension: usize) -> u32 {
+        let others = (0..self.shares.len()).filter(|&other| other != key && self.shares[other].is_kept);
+        others.map(|other| self.shares[other].floor[dimension].saturating_sub(self.in_use_of(other)[dimension])).sum()
+    }
+
+    pub(super) fn kept_floors(&self) -> [u64; DIMENSIONS] {
+        let kept = self.shares.iter().filter(|share| share.is_kept);
+        kept.fold([0; DIMENSIONS], |sum, share| KINDS.map(|d| sum[d] + u64::from(share.floor[d])))
+    }
+
+    /// Returns whether a key may have this share.
+    pub(super) fn is_valid(&self, key: Key, share: &Share) -> bool {
+        let mut after = self.clone();
+        after.shares[key] = *share;
+        let kept = after.kept_floors();
+        !share.is_kept || KINDS.into_iter().all(|d| kept[d] <= u64::from(self.limits.capacity[d]))
+    }
+
+    /// Checks all limits of the room but the number of places.
+    pub(super) fn check_room(&self, line: Line, cost: Cost) -> Result<(), Bound> {
+        let of_key = self.waiting.iter().filter(|waiter| waiter.line.key == line.key).count();
+        if of_key >= self.shares[line.key].waiting_room as usize {
+            return Err(Bound::Key);
+        }
+        for d in KINDS {
+            let units: u64 = self.waiting.iter().map(|waiter| u64::from(waiter.cost[d])).sum();
+            if units + u64::from(cost[d]) > self.limits.waiting_units[d] {
+                return Err(if d == 0 { Bound::Shared } else { Bound::Units });
+            }
+        }
+        Ok(())
+    }
+
+    pub fn len(&self, line: Line) -> usize {
+        self.waiting.iter().filter(|waiter| waiter.line == line).count()
+    }
+
+    /// Returns the newest waiter of the longest line of the worst class: for a call of its own
+    /// class, only if that line has another waiter, and is longer than the call's would be.
+    pub(super) fn to_displace(&self, line: Line) -> Option<Call> {
+        let worst = self.waiting.iter().map(|waiter| waiter.line.class).max()?;
+        if worst < line.class {
+            return None;
+        }
+        let by_weight =
+            |line: Line, more: usize| (self.len(line) + more) as u64 * ONE / u64::from(self.shares[line.key].weight);
+        let lines = self.lines().filter(|line| line.class == worst && self.len(*line) > 0);
+        let longest = lines.max_by_key(|&line| (by_weight(line, 0), self.changed[line.key][line.class]))?;
+        let is_longer = self.len(longest) > 1 && by_weight(longest, 0) > by_weight(line, 1);
+        if worst == line.class && !is_longer {
+            return None;
+        }
+        self.waiting.iter().rev().find(|waiter| waiter.line == longest).map(|waiter| waiter.call)
+    }
+
+    /// Returns the limit because of which a call that may not wait is refused.
+    pub(super) fn refusal(&self, line: Line, cost: Cost) -> Bound {
+        // Where no line waits for its turn, the call is behind one of its own key at most.
+        let is_held_up = !self.is_contended() && !self.would_be_next(line, cost);
+        let share = &self.shares[line.key];
+        let is_bound = is_held_up || share.is_paused || !self.is_within(line.key, cost, share.ceiling);
+        // A key that has the whole capacity is at no limit of its own.
+        if is_bound && self.in_use_of(line.key)[0] + cost[0] <= self.limits.capacity[0] {
+            return Bound::Key;
+        }
+        if cost[0] > self.free(0) {
+            return Bound::Shared;
+        }
+        if cost[1] > self.free(1) {
+            return Bound::Units;
+        }
+        if self.may_take(line, cost) { Bound::Shared } else { Bound::Headroom }
+    }
+}
+
+fn sum(costs: impl Iterator<Item = Cost>) -> Cost {
+    costs.fold([0; DIMENSIONS], |sum, cost| KINDS.map(|d| sum[d] + cost[d]))
+}
