@@ -8,7 +8,7 @@ use bulklink_model::pool::{Input, Line, Lists, Start, World, share};
 use bulklink_model::search::{Extent, search};
 
 const EXTENTS: [Extent; 2] = [
-    Extent { depth: 3, scripts: 2_473_105, inputs: 2_615_034 },
+    Extent { depth: 3, scripts: 3_686_625, inputs: 3_857_177 },
     Extent { depth: 4, scripts: 25_802_802, inputs: 27_245_423 },
 ];
 
@@ -30,6 +30,7 @@ fn worlds() -> Vec<Start> {
         with_changes(),
         with_deadlines(),
         with_waiters(),
+        with_wide_heads(),
     ]
     .concat()
 }
@@ -231,6 +232,35 @@ fn with_waiters() -> Vec<Start> {
                     prelude: [busy(capacity, classes[0]), waiters.into()].concat(),
                 });
             }
+        }
+    }
+    worlds
+}
+
+/// Returns worlds where a key has taken turns, so that the next come up later, and waits with a call
+/// of more than one.
+fn with_wide_heads() -> Vec<Start> {
+    let mut worlds = vec![];
+    for shares in [vec![Share::PLAIN; 2], vec![Share::PLAIN; 3], vec![share(3, [0; 2]), share(2, [0; 2])]] {
+        for (classes, capacity) in [(USUAL.to_vec(), 2), (USUAL.to_vec(), 3), (BETTER.to_vec(), 2)] {
+            let class = classes[classes.len() - 1];
+            let enter = |key, cost| {
+                let line = Line { key, class };
+                Input::Enter { line, cost: [cost, 0], may_queue: true, within: None }
+            };
+            // The two that run end, and so the first two that wait take their turns.
+            let first = [enter(0, 1), enter(0, capacity - 1), enter(0, 2), enter(1, 1), enter(0, 2), enter(1, 1)];
+            let ended = [Input::Release(0), Input::Release(1)];
+            worlds.push(Start {
+                limits: vec![limits(capacity, 4)],
+                shares: shares.clone(),
+                other_shares: vec![],
+                costs: vec![[1, 0]],
+                classes,
+                changes: false,
+                deadlines: false,
+                prelude: first.into_iter().chain(ended).collect(),
+            });
         }
     }
     worlds

@@ -157,6 +157,7 @@ fn steps(cost: impl Strategy<Value = Cost>) -> impl Strategy<Value = Step> {
         60 => (1_usize..4).prop_map(Step::Tick),
         10 => (0_usize..8, 0_usize..4).prop_map(|(key, share)| Step::Share(key, share)),
         12 => (0_usize..8).prop_map(Step::Pause),
+        10 => (0_usize..8, 0_usize..3).prop_map(|(key, class)| Step::HoldUp(key, class)),
         6 => (0_usize..3).prop_map(Step::Limits),
         10 => (0_usize..8).prop_map(Step::Remove),
         20 => (0_usize..8).prop_map(Step::Add),

@@ -121,7 +121,7 @@ impl Lines for Gates {
 }
 
 impl Driven for Gates {
-    const HAS_SECOND_COSTS: bool = false;
+    const HAS_ALL: bool = false;
 
     fn fold(&mut self, id: LineId) {
         self.line(id).fold();
@@ -201,6 +201,10 @@ impl Driven for Gates {
         let (ticket, _) = line.tickets.remove(&call).expect("it waits");
         let waker = line.gate.cancel(ticket, Some(now)).expect("the time is given");
         assert_eq!(waker, Some(call));
+    }
+
+    fn hold_up(&mut self, _id: LineId) {
+        unreachable!("no script of gates has it");
     }
 
     fn forget(&mut self, id: LineId) {

@@ -65,12 +65,13 @@ impl<L: Driven> World<L> {
         assert!(may_wait, "no unit is free while a line waits that may take it");
     }
 
-    /// Returns whether all waiters want one unit, and any is neither paused nor at the ceiling of
+    /// Returns whether all waiters want one unit, and any is neither held up nor at the ceiling of
     /// its key.
     fn waits_for_a_unit(&self) -> bool {
         let may_run = |waiter: &Waiter| {
             let (key, share) = (waiter.line.key, &self.model.shares[waiter.line.key]);
-            !share.is_paused && self.model.in_use_of(key)[0] < share.ceiling[0]
+            let is_held_up = share.is_paused || self.model.held_up.contains(&waiter.line);
+            !is_held_up && self.model.in_use_of(key)[0] < share.ceiling[0]
         };
         let waiting = &self.model.waiting;
         waiting.iter().all(|waiter| waiter.cost == [1, 0]) && waiting.iter().any(may_run)

@@ -20,8 +20,8 @@ pub enum Settled {
 
 /// Lines that a world drives. Each line has a word, which [`publish`](Driven::publish) makes live.
 pub trait Driven: Lines + Default + Debug {
-    /// Whether calls may have a second cost, and other classes than the usual.
-    const HAS_SECOND_COSTS: bool;
+    /// Whether calls may have a second cost, and a line can be held up.
+    const HAS_ALL: bool;
 
     /// Takes back the word of a line, if it is live.
     fn fold(&mut self, line: LineId);
@@ -48,6 +48,8 @@ pub trait Driven: Lines + Default + Debug {
     fn release(&mut self, line: LineId, call: Call);
     /// Withdraws a call that waits.
     fn cancel(&mut self, line: LineId, call: Call, now: Instant);
+    /// Has the line's own limits admit nothing, or calls again.
+    fn hold_up(&mut self, line: LineId);
     /// Forgets the line, which has neither operations nor waiters.
     fn forget(&mut self, line: LineId);
     /// Returns what became of calls that waited, in order, since the last call of this.

@@ -19,6 +19,7 @@ struct List {
     waiting: Vec<(Call, Cost, Option<Instant>)>,
     /// The units that are lent to the line, while its word is live.
     live: Option<u32>,
+    is_held_up: bool,
 }
 
 impl List {
@@ -28,7 +29,7 @@ impl List {
 
     fn demand(&self) -> Demand {
         let units = [0, 1].map(|d| self.waiting.iter().map(|waiter| u64::from(waiter.1[d])).sum());
-        let head = self.waiting.first().map(|&(_, cost, _)| Head { cost, may_run: true });
+        let head = self.waiting.first().map(|&(_, cost, _)| Head { cost, may_run: !self.is_held_up });
         let waiting = u32::try_from(self.waiting.len()).expect("few wait");
         Demand { in_use: self.in_use(), waiting, units, head }
     }
@@ -43,9 +44,10 @@ impl Lists {
         &mut self.lines[place]
     }
 
-    /// While a call waits, the word of a gate neither admits nor releases.
+    /// While a call waits, or none may run, the word of a gate neither admits nor releases.
     fn is_usable(&self, line: LineId) -> bool {
-        self.is_live(line) && self.lines[place(line)].waiting.is_empty()
+        let list = self.lines.get(place(line));
+        list.is_some_and(|list| list.live.is_some() && list.waiting.is_empty() && !list.is_held_up)
     }
 
     fn expire_due(&mut self, line: LineId, now: Instant) {
@@ -75,6 +77,7 @@ impl Lines for Lists {
         assert!(self.line(line).live.is_none(), "no word is live while any line waits for its turn");
         self.expire_due(line, now);
         let list = self.line(line);
+        assert!(!list.is_held_up, "a line that admits nothing is not asked to");
         let first = list.waiting.first().filter(|waiter| waiter.1 == cost).map(|waiter| waiter.0);
         let Some(call) = first else { return (false, list.demand()) };
         list.waiting.remove(0);
@@ -99,7 +102,7 @@ impl Lines for Lists {
 }
 
 impl Driven for Lists {
-    const HAS_SECOND_COSTS: bool = true;
+    const HAS_ALL: bool = true;
 
     fn fold(&mut self, line: LineId) {
         self.line(line).live = None;
@@ -159,6 +162,11 @@ impl Driven for Lists {
 
     fn cancel(&mut self, line: LineId, call: Call, _now: Instant) {
         self.line(line).waiting.retain(|waiter| waiter.0 != call);
+    }
+
+    fn hold_up(&mut self, line: LineId) {
+        let list = self.line(line);
+        list.is_held_up = !list.is_held_up;
     }
 
     fn forget(&mut self, line: LineId) {

@@ -72,6 +72,8 @@ pub struct Model {
     pub waiting: Vec<Waiter>,
     /// What became of calls that waited, since the last input.
     pub settled: Vec<(Call, Settled)>,
+    /// The lines whose own limits admit nothing now.
+    pub held_up: Vec<Line>,
     pub peak: u32,
     pub displaced: u64,
     pub(super) turns: Vec<[Option<Turn>; CLASSES]>,
@@ -94,6 +96,7 @@ impl Model {
             running: vec![],
             waiting: vec![],
             settled: vec![],
+            held_up: vec![],
             peak: 0,
             displaced: 0,
             turns: vec![[None; CLASSES]; keys],
@@ -179,6 +182,15 @@ impl Model {
         is_valid
     }
 
+    /// Has a line's own limits admit nothing, or calls again.
+    pub fn hold_up(&mut self, line: Line, now: Time) {
+        let was_held_up = self.held_up.contains(&line);
+        self.held_up.retain(|&held_up| held_up != line);
+        self.held_up.extend((!was_held_up).then_some(line));
+        self.begin_turns();
+        self.advance(now);
+    }
+
     /// Changes the limits. Returns whether that is possible.
     pub fn reconfigure(&mut self, limits: &Limits, now: Time) -> bool {
         let kept = self.kept_floors();
@@ -198,6 +210,7 @@ impl Model {
     pub fn remove(&mut self, key: Key, now: Time) {
         assert!(!self.is_busy(key));
         self.shares[key] = Share::PLAIN;
+        self.held_up.retain(|line| line.key != key);
         self.turns[key] = [None; CLASSES];
         self.ends[key] = 0;
         self.advance(now);

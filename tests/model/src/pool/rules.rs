@@ -65,11 +65,12 @@ impl Model {
     }
 
     /// A line may be served if its key is not paused, and neither its head nor that of a better
-    /// class of the key is beyond the ceiling.
+    /// class of the key is beyond the ceiling, or held up by its own limits.
     pub fn is_eligible(&self, line: Line) -> bool {
         let share = &self.shares[line.key];
         let fits = |head: &Waiter| self.is_within(line.key, head.cost, share.ceiling);
-        let is_blocked = |class: usize| self.head(Line { class, ..line }).is_some_and(|head| !fits(head));
+        let may_run = |head: &Waiter| fits(head) && !self.held_up.contains(&head.line);
+        let is_blocked = |class: usize| self.head(Line { class, ..line }).is_some_and(|head| !may_run(head));
         !share.is_paused && self.head(line).is_some() && !(0..=line.class).any(is_blocked)
     }
 
@@ -148,6 +149,9 @@ impl Model {
         let share = &self.shares[line.key];
         let is_behind = |waiter: &Waiter| waiter.line.key == line.key && waiter.line.class <= line.class;
         if share.is_paused || !self.is_within(line.key, cost, share.ceiling) || self.waiting.iter().any(is_behind) {
+            return false;
+        }
+        if self.held_up.contains(&line) {
             return false;
         }
         let turn = self.turns[line.key][line.class];
@@ -231,7 +235,10 @@ impl Model {
         // Where no line waits for its turn, the call is behind one of its own key at most.
         let is_held_up = !self.is_contended() && !self.would_be_next(line, cost);
         let share = &self.shares[line.key];
-        let is_bound = is_held_up || share.is_paused || !self.is_within(line.key, cost, share.ceiling);
+        let is_bound = is_held_up
+            || self.held_up.contains(&line)
+            || share.is_paused
+            || !self.is_within(line.key, cost, share.ceiling);
         // A key that has the whole capacity is at no limit of its own.
         if is_bound && self.in_use_of(line.key)[0] + cost[0] <= self.limits.capacity[0] {
             return Bound::Key;

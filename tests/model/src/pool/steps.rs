@@ -32,6 +32,8 @@ pub enum Step {
     Share(usize, usize),
     /// A key is paused, or its pause ends.
     Pause(usize),
+    /// A line of a key admits nothing from now on, or calls again.
+    HoldUp(usize, usize),
     /// The pool gets other limits.
     Limits(usize),
     /// A key is removed, if it is idle.
@@ -65,6 +67,10 @@ impl<L: Driven> Machine for World<L> {
                 share.is_paused = !share.is_paused;
                 Input::Share(key, share)
             }),
+            Step::HoldUp(key, class) => self.present(key).filter(|_| L::HAS_ALL).and_then(|key| {
+                let class = *pick(&self.start.classes, class)?;
+                Some(Input::HoldUp(Line { key, class }))
+            }),
             Step::Limits(index) => Some(Input::Limits(index % self.start.limits.len())),
             Step::Remove(key) => self.present(key).filter(|&key| !self.model.is_busy(key)).map(Input::Remove),
             Step::Add(index) => {
@@ -91,7 +97,7 @@ impl<L: Driven> World<L> {
         let class = *pick(&self.start.classes, class)?;
         let (capacity, ceiling) = (self.model.limits.capacity, self.model.shares[key].ceiling);
         let mut cost = [0, 1].map(|d| cost[d].min(capacity[d]).min(ceiling[d]));
-        if !L::HAS_SECOND_COSTS {
+        if !L::HAS_ALL {
             cost[1] = 0;
         }
         self.enter(Line { key, class }, cost, may_queue, within)

@@ -30,6 +30,8 @@ pub enum Input {
     Cancel(Call),
     /// A key gets another share.
     Share(Key, Share),
+    /// A line's own limits admit nothing from now on, or calls again.
+    HoldUp(Line),
     /// The pool gets other limits, by their place.
     Limits(usize),
     /// An idle key is removed.
@@ -137,8 +139,9 @@ impl World<Lists> {
     /// Returns calls with a deadline, and a moment that passes.
     fn timed(&self) -> Vec<Input> {
         let class = self.start.classes[0];
-        let enter = |key| self.enter(Line { key, class }, self.start.costs[0], true, Some(1));
-        (0..self.keys.len()).filter_map(enter).chain([Input::Tick]).collect()
+        let calls = (0..self.keys.len()).flat_map(|key| self.start.costs.iter().map(move |&cost| (key, cost)));
+        let enter = |(key, cost)| self.enter(Line { key, class }, cost, true, Some(1));
+        calls.filter_map(enter).chain([Input::Tick]).collect()
     }
 
     /// Returns all changes of shares, keys and limits.
@@ -151,6 +154,7 @@ impl World<Lists> {
             }
             let mut paused = self.model.shares[key];
             paused.is_paused = !paused.is_paused;
+            changes.extend(self.start.classes.iter().map(|&class| Input::HoldUp(Line { key, class })));
             let shares = self.start.other_shares.iter().chain([&paused]);
             changes.extend(shares.map(|&share| Input::Share(key, share)));
             if !self.model.is_busy(key) {
@@ -218,6 +222,10 @@ impl<L: Driven> World<L> {
                 self.counts.cancelled += 1;
             }
             Input::Share(key, share) => self.set_share(key, share),
+            Input::HoldUp(line) => {
+                self.drive(line, |lines, id, _| lines.hold_up(id));
+                self.model.hold_up(line, self.now);
+            }
             Input::Limits(place) => {
                 let limits = self.start.limits[place].clone();
                 let is_possible = self.model.reconfigure(&limits, self.now);
@@ -272,7 +280,7 @@ impl<L: Driven> World<L> {
         self.pool.begin(id);
         self.lines.expire(id, now);
         let demand = self.lines.demand(id);
-        let head = Head { cost, may_run: true };
+        let head = Head { cost, may_run: !self.model.held_up.iter().any(|&line| self.id(line) == Some(id)) };
         let answer = match self.pool.prepare(&mut self.lines, id, &demand, head, may_queue, now) {
             Ok(Prepared::Lent) => {
                 self.lines.admit_newcomer(id, call, cost, now);
