@@ -8,7 +8,7 @@ use bulklink_model::pool::{Input, Line, Lists, Start, World, share};
 use bulklink_model::search::{Extent, search};
 
 const EXTENTS: [Extent; 2] = [
-    Extent { depth: 3, scripts: 3_686_625, inputs: 3_857_177 },
+    Extent { depth: 3, scripts: 3_992_901, inputs: 4_176_085 },
     Extent { depth: 4, scripts: 25_802_802, inputs: 27_245_423 },
 ];
 
@@ -28,6 +28,7 @@ fn worlds() -> Vec<Start> {
         with_a_better_class(),
         with_two_costs(),
         with_changes(),
+        with_another_quantum(),
         with_deadlines(),
         with_waiters(),
         with_wide_heads(),
@@ -173,8 +174,10 @@ fn with_changes() -> Vec<Start> {
             let ended = prelude.iter().enumerate().map(|(call, _)| Input::Release(call));
             let lent = prelude.iter().copied().chain(ended).collect();
             for prelude in [prelude.clone(), lent] {
+                let mut headroom = limits(2, 1);
+                headroom.headroom = [0, 1, 1, 0];
                 worlds.push(Start {
-                    limits: vec![limits(2, 1), limits(1, 2)],
+                    limits: vec![limits(2, 1), limits(1, 2), headroom],
                     shares: vec![share(1, [0; 2]), share(2, [1, 0])],
                     other_shares: vec![below(1), kept(share(1, [1, 0])), share(3, [2, 0])],
                     costs: vec![[1, 0]],
@@ -189,9 +192,48 @@ fn with_changes() -> Vec<Start> {
     worlds
 }
 
+/// Returns a world where another capacity of the second kind changes the order of those that wait.
+fn with_another_quantum() -> Vec<Start> {
+    let capacities = [[3, 6], [3, 5]].map(|capacity| {
+        let mut limits = limits(3, 4);
+        limits.capacity = capacity;
+        limits
+    });
+    let enter = |key, cost| {
+        let line = Line { key, class: USUAL[0] };
+        Input::Enter { line, cost, may_queue: true, within: None }
+    };
+    vec![Start {
+        limits: capacities.into(),
+        shares: vec![Share::PLAIN; 2],
+        other_shares: vec![],
+        costs: vec![[1, 1]],
+        classes: USUAL.into(),
+        changes: true,
+        deadlines: false,
+        prelude: vec![enter(0, [1, 3]), enter(1, [1, 1]), enter(1, [1, 0]), enter(0, [1, 1]), enter(1, [1, 1])],
+    }]
+}
+
 /// Returns worlds where calls expire at any time, in lines with a better class and without.
 fn with_deadlines() -> Vec<Start> {
     let mut worlds = vec![];
+    let enter = |key, cost, within| {
+        let line = Line { key, class: USUAL[0] };
+        Input::Enter { line, cost: [cost, 0], may_queue: true, within }
+    };
+    // A call of two units holds up another, until it expires.
+    let held_up = [enter(0, 2, Some(1)), enter(1, 1, None), Input::Release(0)];
+    worlds.push(Start {
+        limits: vec![limits(2, 3)],
+        shares: vec![Share::PLAIN; 2],
+        other_shares: vec![],
+        costs: vec![[1, 0], [2, 0]],
+        classes: USUAL.into(),
+        changes: false,
+        deadlines: true,
+        prelude: [busy(2, USUAL[0]), held_up.into()].concat(),
+    });
     for shares in [vec![Share::PLAIN; 2], vec![below(1), share(2, [1, 0])]] {
         for (capacity, classes) in [(1, USUAL.to_vec()), (2, USUAL.to_vec()), (2, BETTER.to_vec())] {
             worlds.push(Start {

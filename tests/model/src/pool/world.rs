@@ -38,7 +38,7 @@ pub enum Input {
     Remove(Key),
     /// A key that was removed is added, with this share.
     Add(Key, Share),
-    /// Time passes, and waiters that are due expire.
+    /// Time passes, without an input to the pool.
     Tick,
 }
 
@@ -209,18 +209,13 @@ impl<L: Driven> World<L> {
     pub(super) fn apply(&mut self, input: Input) {
         if matches!(input, Input::Tick) {
             self.now += 1;
+            return;
         }
         self.expire_due(&input);
         match input {
             Input::Enter { line, cost, may_queue, within } => self.come(line, cost, may_queue, within),
             Input::Release(call) => self.release(call),
-            Input::Cancel(call) => {
-                let waiter = self.model.waiting.iter().find(|waiter| waiter.call == call).expect("it waits");
-                let line = waiter.line;
-                self.drive(line, |lines, id, now| lines.cancel(id, call, now));
-                self.model.cancel(call, self.now);
-                self.counts.cancelled += 1;
-            }
+            Input::Cancel(call) => self.cancel(call),
             Input::Share(key, share) => self.set_share(key, share),
             Input::HoldUp(line) => {
                 self.drive(line, |lines, id, _| lines.hold_up(id));
@@ -307,6 +302,15 @@ impl<L: Driven> World<L> {
         self.counts.released += 1;
     }
 
+    fn cancel(&mut self, call: Call) {
+        // It may have expired just now.
+        let waiter = self.model.waiting.iter().find(|waiter| waiter.call == call);
+        let Some(line) = waiter.map(|waiter| waiter.line) else { return };
+        self.drive(line, |lines, id, now| lines.cancel(id, call, now));
+        self.model.cancel(call, self.now);
+        self.counts.cancelled += 1;
+    }
+
     fn set_share(&mut self, key: Key, share: Share) {
         let changed = self.pool.set_share(self.keys[key].expect("it is there"), share);
         let is_valid = self.model.set_share(key, share, self.now);
@@ -325,7 +329,7 @@ impl<L: Driven> World<L> {
         self.pool.serve(&mut self.lines, now);
     }
 
-    /// Expires all waiters that are due, as a driver in time; but those in the line of a call that
+    /// Expires all waiters that are due, as a driver does before an input; but those in the line of a call that
     /// comes expire with it.
     fn expire_due(&mut self, input: &Input) {
         let is_own = |own| matches!(input, Input::Enter { line, .. } if *line == own);
