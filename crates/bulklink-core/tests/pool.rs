@@ -279,8 +279,8 @@ fn with_waiters() -> Vec<Start> {
     worlds
 }
 
-/// Returns worlds where a key has taken turns, so that the next come up later, and waits with a call
-/// of more than one.
+/// Returns worlds where a key has taken turns, so that the next come up later, and waits with a
+/// call of more than one.
 fn with_wide_heads() -> Vec<Start> {
     let mut worlds = vec![];
     for shares in [vec![Share::PLAIN; 2], vec![Share::PLAIN; 3], vec![share(3, [0; 2]), share(2, [0; 2])]] {

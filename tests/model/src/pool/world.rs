@@ -329,8 +329,8 @@ impl<L: Driven> World<L> {
         self.pool.serve(&mut self.lines, now);
     }
 
-    /// Expires all waiters that are due, as a driver does before an input; but those in the line of a call that
-    /// comes expire with it.
+    /// Expires all waiters that are due, as a driver does before an input; but those in the line of
+    /// a call that comes expire with it.
     fn expire_due(&mut self, input: &Input) {
         let is_own = |own| matches!(input, Input::Enter { line, .. } if *line == own);
         for line in self.model.lines() {
