@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use bulklink_benches::overload::report::{judge, tables};
-use bulklink_benches::overload::{Effort, adaptive, plot, run};
+use bulklink_benches::overload::scene::Scene;
+use bulklink_benches::overload::{Effort, Outcome, adaptive, plot, run};
+use bulklink_benches::report::verdict::Verdict;
 use bulklink_benches::report::{document, json, table};
 use clap::Parser;
 
 #[derive(Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 struct Options {
     /// Shorter runs
     #[arg(long)]
@@ -17,8 +20,11 @@ struct Options {
     /// Only the scenes for adaptive limits
     #[arg(long)]
     adaptive: bool,
+    /// Only the scene of tenants
+    #[arg(long, conflicts_with = "adaptive")]
+    tenants: bool,
     /// Nothing but fixed limits in the scenes for adaptive ones, to find the best
-    #[arg(long, conflicts_with_all = ["adaptive", "json", "write", "plots"])]
+    #[arg(long, conflicts_with_all = ["adaptive", "tenants", "json", "write", "plots"])]
     sweep: bool,
     /// A line to print above the table: where and how it was measured
     #[arg(long)]
@@ -41,25 +47,21 @@ fn main() -> Result<()> {
         return Ok(());
     }
     if !options.adaptive {
-        loads(&options)?;
+        let mut verdicts = Vec::new();
+        if !options.tenants {
+            verdicts = options.contest(Scene::of_all(), document::OVERLOAD, plot::draw)?;
+        }
+        verdicts.extend(options.contest([Scene::Tenants], document::TENANTS, plot::draw_tenants)?);
+        if let Some(path) = &options.json {
+            fs::write(path, serde_json::to_string_pretty(&json::entries(&verdicts))? + "\n")?;
+        }
+    }
+    if options.tenants {
+        return Ok(());
     }
     let outcomes = adaptive::run(options.for_adaptive(), seen)?;
     options.show(document::ADAPTIVE, &adaptive::report::table(&outcomes))?;
     options.draw(|folder| plot::draw_adaptive(&outcomes, folder))
-}
-
-/// Measures the protections with one limit for all.
-fn loads(options: &Options) -> Result<()> {
-    let effort = if options.quick { Effort::QUICK } else { Effort::FULL };
-    let outcomes = run(effort, |outcome| {
-        eprintln!("{:?}, {}: {:.0} /s in time", outcome.scene, outcome.protection.name(), outcome.figures.in_time);
-    })?;
-    let verdicts = judge(&outcomes);
-    options.show(document::OVERLOAD, &format!("{}\n{}", tables(&outcomes), table::table(&verdicts)))?;
-    if let Some(path) = &options.json {
-        fs::write(path, serde_json::to_string_pretty(&json::entries(&verdicts))? + "\n")?;
-    }
-    options.draw(|folder| plot::draw(&outcomes, folder))
 }
 
 fn seen(outcome: &adaptive::Outcome) {
@@ -68,6 +70,23 @@ fn seen(outcome: &adaptive::Outcome) {
 }
 
 impl Options {
+    /// Measures the protections in scenes, and shows a part of the document.
+    fn contest(
+        &self,
+        scenes: impl IntoIterator<Item = Scene>,
+        part: &str,
+        plot: fn(&[Outcome], &Path) -> Result<()>,
+    ) -> Result<Vec<Verdict>> {
+        let effort = if self.quick { Effort::QUICK } else { Effort::FULL };
+        let outcomes = run(scenes, effort, |outcome| {
+            eprintln!("{:?}, {}: {:.0} /s in time", outcome.scene, outcome.protection.name(), outcome.figures.in_time);
+        })?;
+        let verdicts = judge(&outcomes);
+        self.show(part, &format!("{}\n{}", tables(&outcomes), table::table(&verdicts)))?;
+        self.draw(|folder| plot(&outcomes, folder))?;
+        Ok(verdicts)
+    }
+
     fn for_adaptive(&self) -> adaptive::Effort {
         if self.quick { adaptive::Effort::QUICK } else { adaptive::Effort::FULL }
     }

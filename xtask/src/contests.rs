@@ -24,8 +24,11 @@ pub(crate) struct Overload {
     /// Only the scenes for adaptive limits
     #[arg(long, conflicts_with_all = ["sim", "json"])]
     adaptive: bool,
+    /// Only the scene of tenants
+    #[arg(long, conflicts_with_all = ["sim", "adaptive"])]
+    tenants: bool,
     /// Only fixed limits in the scenes for adaptive ones, to find the best
-    #[arg(long, conflicts_with_all = ["sim", "json", "write", "adaptive"])]
+    #[arg(long, conflicts_with_all = ["sim", "json", "write", "adaptive", "tenants"])]
     sweep: bool,
     #[command(flatten)]
     simulated: Simulated,
@@ -83,7 +86,7 @@ pub(crate) struct Contest {
 }
 
 /// The steps of `cargo xtask overload`: goodput under overload.
-pub(crate) fn overload(Overload { measure, write, adaptive, sweep, simulated }: Overload) -> Vec<Step> {
+pub(crate) fn overload(Overload { measure, write, adaptive, tenants, sweep, simulated }: Overload) -> Vec<Step> {
     if simulated.sim {
         return simulated.steps(measure);
     }
@@ -94,7 +97,9 @@ pub(crate) fn overload(Overload { measure, write, adaptive, sweep, simulated }: 
         if sweep {
             return run(overload.arg("--sweep"));
         }
-        run(overload.args(adaptive.then_some("--adaptive")).arg("--plots").arg(folder))
+        let only = [(adaptive, "--adaptive"), (tenants, "--tenants")];
+        overload.args(only.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag));
+        run(overload.arg("--plots").arg(folder))
     };
     vec![Step::new("overload build", build), Step::new("overload", work)]
 }

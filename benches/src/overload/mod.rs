@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use self::front::Protection;
 use self::scene::{GREEDY, Scene};
-use self::tally::{Figures, Window};
+use self::tally::{Figures, Used, Window};
 use self::upstream::Upstream;
 
 /// In what time a client wants its answer.
@@ -40,7 +40,7 @@ pub const DEADLINE: Duration = Duration::from_millis(200);
 pub struct Effort {
     /// The time before the measurement.
     pub warm_up: Duration,
-    /// The time that is measured.
+    /// The time that is measured; of tenants twice as long, as the most of them send little.
     pub measured: Duration,
     /// The same for bursts: whole periods of them.
     pub bursts: Duration,
@@ -70,17 +70,23 @@ pub struct Outcome {
     pub figures: Figures,
     /// The figures of the tenant that sends more than its share, if there is one.
     pub greedy: Option<Figures>,
+    /// How the upstream's capacity was used.
+    pub used: Used,
 }
 
-/// Runs every combination, the protections of a scene one after the other, and passes each outcome
+/// Runs these scenes, the protections of a scene one after the other, and passes each outcome
 /// to `seen`.
 ///
 /// # Errors
 ///
 /// If the system lacks the resources.
-pub fn run(effort: Effort, mut seen: impl FnMut(&Outcome)) -> io::Result<Vec<Outcome>> {
+pub fn run(
+    scenes: impl IntoIterator<Item = Scene>,
+    effort: Effort,
+    mut seen: impl FnMut(&Outcome),
+) -> io::Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
-    for scene in Scene::all() {
+    for scene in scenes {
         for protection in scene.protections() {
             let outcome = measure(protection, scene, effort)?;
             seen(&outcome);
@@ -99,7 +105,11 @@ pub fn measure(protection: Protection, scene: Scene, effort: Effort) -> io::Resu
     let upstream = Arc::new(Upstream::new());
     let (server, clients) = (one_thread()?, one_thread()?);
     let address = serve(&server, front::protected(protection, &upstream))?;
-    let measured = if scene == Scene::Bursts { effort.bursts } else { effort.measured };
+    let measured = match scene {
+        Scene::Load(_) => effort.measured,
+        Scene::Bursts => effort.bursts,
+        Scene::Tenants => 2 * effort.measured,
+    };
     let script = scene.script(effort.warm_up + measured);
     let begin = Instant::now() + Duration::from_millis(20);
     let sent = clients.block_on(load::send(address, &script, begin));
@@ -108,7 +118,8 @@ pub fn measure(protection: Protection, scene: Scene, effort: Effort) -> io::Resu
     let window = Window { begin: begin + effort.warm_up, end: begin + effort.warm_up + measured };
     let figures = |tenants| tally::figures(&sent, &upstream.begun(), window, tenants);
     let greedy = (scene == Scene::Tenants).then(|| figures(GREEDY..=GREEDY));
-    Ok(Outcome { protection, scene, figures: figures(0..=GREEDY - 1), greedy })
+    let used = tally::used(&sent, &upstream.works(), window);
+    Ok(Outcome { protection, scene, figures: figures(0..=GREEDY - 1), greedy, used })
 }
 
 fn one_thread() -> io::Result<Runtime> {

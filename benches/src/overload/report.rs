@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::scene::Scene;
-use super::tally::Figures as Tally;
 use super::upstream::CAPACITY;
 use super::{DEADLINE, Outcome};
 use crate::goal::Limit;
@@ -18,15 +17,19 @@ const USED: f64 = 0.95;
 /// upstream when the measurement begins or ends.
 const AS_GOOD: f64 = 0.99;
 /// The part of their calls that tenants within their share must have answered.
-const SERVED: f64 = 0.98;
-/// The calls that [`Outcome::greedy`] counts.
-const BEYOND: &str = "the tenant beyond its share";
+const SERVED: f64 = 0.99;
+/// The part of the capacity that answers in time to tenants must take.
+const USED_BY_TENANTS: f64 = 0.97;
 
 /// Returns all outcomes as Markdown: a table for the loads, and one for each other scene.
 #[must_use]
 pub fn tables(outcomes: &[Outcome]) -> String {
     let is_load = |scene| matches!(scene, Scene::Load(_));
     let tables = outcomes.chunk_by(|a, b| a.scene == b.scene || is_load(a.scene) && is_load(b.scene));
+    let table = |outcomes: &[Outcome]| match outcomes {
+        [Outcome { scene: Scene::Tenants, .. }, ..] => tenants_table(outcomes),
+        _ => table(outcomes),
+    };
     tables.map(table).collect::<Vec<_>>().join("\n")
 }
 
@@ -42,17 +45,14 @@ fn table(outcomes: &[Outcome]) -> String {
         "given up",
         "wasted work",
     ];
-    let all = outcomes.iter().map(|outcome| cells(outcome, scene_name(outcome.scene), &outcome.figures));
-    let greedy =
-        outcomes.iter().filter_map(|outcome| Some(cells(outcome, BEYOND.to_owned(), outcome.greedy.as_ref()?)));
-    let rows: Vec<_> = [head.map(str::to_owned)].into_iter().chain(all).chain(greedy).collect();
+    let rows: Vec<_> = [head.map(str::to_owned)].into_iter().chain(outcomes.iter().map(cells)).collect();
     align(&rows)
 }
 
-fn cells(outcome: &Outcome, calls: String, figures: &Tally) -> [String; 9] {
-    let time = |time: Option<Duration>| time.map_or("-".to_owned(), |time| format!("{:.0} ms", millis(time)));
+fn cells(outcome: &Outcome) -> [String; 9] {
+    let figures = &outcome.figures;
     [
-        calls,
+        scene_name(outcome.scene),
         outcome.protection.name().to_owned(),
         format!("{:.0} /s", figures.in_time),
         percent(figures.answered()),
@@ -64,20 +64,52 @@ fn cells(outcome: &Outcome, calls: String, figures: &Tally) -> [String; 9] {
     ]
 }
 
+/// Returns a table of [`Scene::Tenants`], with both kinds of tenants in a row.
+fn tenants_table(outcomes: &[Outcome]) -> String {
+    let head = [
+        "in front of the upstream",
+        "the nine: answered",
+        "p50",
+        "p99",
+        "the tenth: in time",
+        "p50",
+        "capacity used in time",
+        "in vain",
+    ];
+    let cells = |Outcome { protection, figures, greedy, used, .. }: &Outcome| {
+        let greedy = greedy.unwrap_or_default();
+        [
+            protection.name().to_owned(),
+            tenths(figures.answered()),
+            time(figures.p50),
+            time(figures.p99),
+            format!("{:.0} /s", greedy.in_time),
+            time(greedy.p50),
+            tenths(used.in_time()),
+            tenths(used.in_vain),
+        ]
+    };
+    let rows: Vec<_> = [head.map(str::to_owned)].into_iter().chain(outcomes.iter().map(cells)).collect();
+    align(&rows)
+}
+
+fn time(time: Option<Duration>) -> String {
+    time.map_or("-".to_owned(), |time| format!("{:.0} ms", millis(time)))
+}
+
 /// Returns the rows with a limit, of each scene with overload.
 #[must_use]
 pub fn judge(outcomes: &[Outcome]) -> Vec<Verdict> {
-    let scenes = Scene::all().filter(|scene| !matches!(scene, Scene::Load(load) if *load < OVERLOADED));
+    let scenes = Scene::of_all().chain([Scene::Tenants]);
+    let scenes = scenes.filter(|scene| !matches!(scene, Scene::Load(load) if *load < OVERLOADED));
     scenes.flat_map(|scene| judge_scene(outcomes, scene)).collect()
 }
 
 fn judge_scene(outcomes: &[Outcome], scene: Scene) -> Vec<Verdict> {
-    let of = |protection| {
-        let found = outcomes.iter().find(|outcome| outcome.protection == protection && outcome.scene == scene);
-        found.map(|outcome| outcome.figures)
-    };
-    let Some(ours) = of(scene.protections()[0]) else { return Vec::new() };
+    let of = |protection| outcomes.iter().find(|outcome| outcome.protection == protection && outcome.scene == scene);
+    let Some(Outcome { figures: ours, used, .. }) = of(scene.protections()[0]) else { return Vec::new() };
     let name = scene_name(scene);
+    let of = |protection| of(protection).map(|outcome| outcome.figures);
     let goodput = |peer, theirs, limit| {
         let figures = Figures::of(ours.in_time, theirs, "answers/s");
         row(format!("answers in time, {name}"), peer, Ok(figures), Limit::AtLeast(limit))
@@ -87,11 +119,16 @@ fn judge_scene(outcomes: &[Outcome], scene: Scene) -> Vec<Verdict> {
     let slowest = ours.p99.map(|p99| Figures::of(millis(p99), millis(DEADLINE), "ms"));
     let slowest = slowest.ok_or_else(|| "no call was answered".to_owned());
     let slowest = row(format!("p99 of the answered, {name}"), "the deadline", slowest, Limit::Ratio(1.0));
-    let answered = Figures::of(ours.answered() * 100.0, 100.0, "%");
+    let part = |what: String, part: f64, limit| {
+        row(what, "all", Ok(Figures::of(part * 100.0, 100.0, "%")), Limit::AtLeast(limit))
+    };
     let first = match scene {
-        Scene::Load(_) => Some(goodput("the upstream's capacity", CAPACITY, USED)),
-        Scene::Bursts => None,
-        Scene::Tenants => Some(row(format!("answered in time, {name}"), "all", Ok(answered), Limit::AtLeast(SERVED))),
+        Scene::Load(_) => vec![goodput("the upstream's capacity", CAPACITY, USED)],
+        Scene::Bursts => vec![],
+        Scene::Tenants => vec![
+            part(format!("answered in time, {name}"), ours.answered(), SERVED),
+            part("capacity used in time, ten tenants".to_owned(), used.in_time(), USED_BY_TENANTS),
+        ],
     };
     first.into_iter().chain(beside).chain([slowest]).collect()
 }
@@ -100,6 +137,11 @@ fn row(what: String, peer: &'static str, figures: Result<Figures, String>, limit
     let limit = Some(limit);
     let (at_least, headline) = (None, None);
     Verdict { goal: "overload", what, peer, figures, limit, at_least, is_exact: false, is_judged: true, headline }
+}
+
+/// Formats a part of which the tenths of a percent matter.
+pub(super) fn tenths(part: f64) -> String {
+    format!("{:.1} %", part * 100.0)
 }
 
 pub(super) fn percent(share: f64) -> String {
@@ -115,7 +157,7 @@ fn scene_name(scene: Scene) -> String {
     match scene {
         Scene::Load(load) => format!("load {} ×", number_of(load)),
         Scene::Bursts => "bursts".to_owned(),
-        Scene::Tenants => "four tenants within their share".to_owned(),
+        Scene::Tenants => "nine tenants within their share".to_owned(),
     }
 }
 

@@ -8,12 +8,15 @@ use super::upstream::CAPACITY;
 /// The offered loads, as multiples of the upstream's capacity.
 pub const LOADS: [f64; 5] = [0.5, 1.0, 2.0, 5.0, 10.0];
 
-/// The tenant of [`Scene::Tenants`] that sends more than its share, after four others.
-pub const GREEDY: usize = 4;
-/// Its load, as a multiple of the upstream's capacity; its share is a fifth.
+/// The tenants of [`Scene::Tenants`].
+pub const TENANTS: usize = 10;
+/// The one that sends more than its share, after the others.
+pub const GREEDY: usize = TENANTS - 1;
+/// Its load, as a multiple of the upstream's capacity; its share is a tenth.
 const EXCESS: f64 = 2.0;
-/// The load of the four others together, whose share is four fifths.
-const WITHIN: f64 = 0.6;
+/// The load of the nine others together, half of their share: the tenth sends 40 times as much as
+/// each of them.
+const WITHIN: f64 = 0.45;
 
 /// The seconds from one burst to the next.
 const PERIOD: f64 = 0.5;
@@ -50,20 +53,22 @@ pub struct Call {
 }
 
 impl Scene {
-    /// Returns all scenes.
-    pub fn all() -> impl Iterator<Item = Scene> {
-        LOADS.map(Scene::Load).into_iter().chain([Scene::Bursts, Scene::Tenants])
+    /// Returns the scenes with one limit for all.
+    pub fn of_all() -> impl Iterator<Item = Scene> {
+        LOADS.map(Scene::Load).into_iter().chain([Scene::Bursts])
     }
 
     /// Returns the protections that are compared. Ours come first, and the very first is judged.
     #[must_use]
     pub fn protections(self) -> [Protection; 6] {
-        use Protection::{Nothing, Semaphore, Tower, TowerResilience};
-        let [first, second] = match self {
-            Scene::Tenants => [Protection::BulklinkPartitions, Protection::Bulklink],
-            Scene::Load(_) | Scene::Bursts => [Protection::Bulklink, Protection::BulklinkByDeadline],
-        };
-        [first, second, Nothing, Semaphore, Tower, TowerResilience]
+        use Protection::{Bulklink, BulklinkByDeadline, BulklinkPart, BulklinkPartitions, BulklinkShared};
+        use Protection::{Nothing, Semaphore, SemaphorePerTenant, Tower, TowerResilience};
+        match self {
+            Scene::Load(_) | Scene::Bursts => {
+                [Bulklink, BulklinkByDeadline, Nothing, Semaphore, Tower, TowerResilience]
+            }
+            Scene::Tenants => [BulklinkShared, BulklinkPart, BulklinkPartitions, Bulklink, Nothing, SemaphorePerTenant],
+        }
     }
 
     /// Returns the calls of the scene's first part, of this length: a Poisson process.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::load::{Fate, Sent};
-use super::upstream::Begun;
+use super::scene::GREEDY;
+use super::upstream::{Begun, WORKERS, Work};
 use crate::measure::float;
 
 /// The time that is measured.
@@ -43,7 +44,35 @@ impl Figures {
     }
 }
 
+/// The parts of the upstream's capacity that were put to use.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Used {
+    /// For answers in time, but to the tenant beyond its share.
+    pub within: f64,
+    /// For answers in time to the tenant beyond its share.
+    pub beyond: f64,
+    /// For calls without an answer in time.
+    pub in_vain: f64,
+}
+
+impl Used {
+    /// Returns the part of all answers in time.
+    #[must_use]
+    pub fn in_time(&self) -> f64 {
+        self.within + self.beyond
+    }
+}
+
 impl Window {
+    fn length(self) -> Duration {
+        self.end - self.begin
+    }
+
+    /// Returns how much of some work is in the window.
+    fn overlap(self, work: &Work) -> Duration {
+        work.end.min(self.end).saturating_duration_since(work.begin.max(self.begin))
+    }
+
     fn contains(&self, time: Instant) -> bool {
         self.begin <= time && time < self.end
     }
@@ -64,13 +93,29 @@ pub fn figures(sent: &[Sent], begun: &[Begun], window: Window, tenants: RangeInc
     let work = || work().filter(is_counted);
     let in_vain = |call: &&Sent| !matches!(call.fate, Fate::Answered(_));
     Figures {
-        in_time: float(latencies.len() as u128) / (window.end - window.begin).as_secs_f64(),
+        in_time: float(latencies.len() as u128) / window.length().as_secs_f64(),
         p50: percentile(&latencies, 50),
         p99: percentile(&latencies, 99),
         rejected: share(Fate::Rejected),
         given_up: share(Fate::GivenUp),
         wasted: ratio(work().filter(in_vain).count(), work().count()),
     }
+}
+
+/// Adds up the time of the workers that is in the window.
+#[must_use]
+pub fn used(sent: &[Sent], works: &[Work], window: Window) -> Used {
+    let capacity = float(WORKERS as u128) * window.length().as_secs_f64();
+    let mut used = Used::default();
+    for work in works {
+        let part = match sent.get(work.call) {
+            Some(Sent { fate: Fate::Answered(_), tenant, .. }) if *tenant == GREEDY => &mut used.beyond,
+            Some(Sent { fate: Fate::Answered(_), .. }) => &mut used.within,
+            _ => &mut used.in_vain,
+        };
+        *part += window.overlap(work).as_secs_f64() / capacity;
+    }
+    used
 }
 
 fn latency(call: &Sent, window: Window) -> Option<Duration> {

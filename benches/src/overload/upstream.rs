@@ -17,7 +17,7 @@ pub const WORK: Duration = Duration::from_millis(40);
 /// How many calls it can serve in a second.
 pub const CAPACITY: f64 = 200.0;
 
-/// The workers, and which calls they have begun.
+/// The workers, and their work.
 #[derive(Debug)]
 pub struct Upstream {
     state: Mutex<State>,
@@ -29,7 +29,18 @@ struct State {
     workers: BinaryHeap<Reverse<Instant>>,
     /// Of the next call without a given one: from 0.0 for the shortest work to 1.0.
     length: f64,
-    begun: Vec<Begun>,
+    works: Vec<Work>,
+}
+
+/// Work on a call, from its begin to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// The number of the call.
+    pub call: usize,
+    /// When it begins.
+    pub begin: Instant,
+    /// When it ends.
+    pub end: Instant,
 }
 
 /// Work that has begun, or is to begin.
@@ -46,7 +57,7 @@ impl Upstream {
     #[must_use]
     pub fn new() -> Self {
         let workers = [Reverse(Instant::now()); WORKERS].into();
-        Upstream { state: Mutex::new(State { workers, length: 0.5, begun: Vec::new() }) }
+        Upstream { state: Mutex::new(State { workers, length: 0.5, works: Vec::new() }) }
     }
 
     /// Serves a call. If the future is dropped, the work is done all the same, as that of a
@@ -64,7 +75,13 @@ impl Upstream {
     /// Returns all work so far.
     #[must_use]
     pub fn begun(&self) -> Vec<Begun> {
-        self.state().begun.clone()
+        self.works().into_iter().map(|Work { call, begin, .. }| Begun { call, at: begin }).collect()
+    }
+
+    /// Returns all work so far, with its ends.
+    #[must_use]
+    pub fn works(&self) -> Vec<Work> {
+        self.state().works.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -82,10 +99,10 @@ impl State {
     /// The ends are computed and not waited for, so late timers do not reduce the capacity.
     fn begin(&mut self, call: usize, work: Option<Duration>, now: Instant) -> Instant {
         let Reverse(free) = self.workers.pop().expect("there are workers");
-        let at = free.max(now);
-        let end = at + work.unwrap_or_else(|| WORK.mul_f64(0.5 + self.length));
+        let begin = free.max(now);
+        let end = begin + work.unwrap_or_else(|| WORK.mul_f64(0.5 + self.length));
         self.workers.push(Reverse(end));
-        self.begun.push(Begun { call, at });
+        self.works.push(Work { call, begin, end });
         // Steps by the golden ratio fill the range evenly, so the mean of few calls is the mean.
         self.length = (self.length + 0.618_033_988_75).fract();
         end

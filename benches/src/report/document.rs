@@ -11,6 +11,9 @@ pub const TABLE: &str = "the table";
 /// The tables of goodput under overload.
 pub const OVERLOAD: &str = "the overload";
 
+/// The tables of tenants on one capacity.
+pub const TENANTS: &str = "the tables of tenants";
+
 /// The table of goodput under overload with adaptive limits.
 pub const ADAPTIVE: &str = "the table of adaptive limits";
 

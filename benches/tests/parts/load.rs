@@ -31,7 +31,7 @@ fn calls_are_sent_at_the_rate_and_in_order() {
 
 #[test]
 fn a_scene_has_the_same_calls_each_time() {
-    for scene in Scene::all() {
+    for scene in Scene::of_all().chain([Scene::Tenants]) {
         let (short, long) = (scene.script(Duration::from_secs(1)), scene.script(Duration::from_secs(2)));
         assert!(long.starts_with(&short) && long.len() > short.len(), "{scene:?}");
     }
@@ -56,11 +56,11 @@ fn the_work_of_bursts_has_the_usual_mean_and_a_high_variance() {
 }
 
 #[test]
-fn one_tenant_sends_ten_times_its_share_and_each_other_less_than_its_own() {
+fn one_tenant_sends_twenty_times_its_share_and_each_other_half_of_its_own() {
     let calls = script(Scene::Tenants);
     let of = |tenant| load(calls.iter().filter(|call| call.tenant == tenant));
     assert_near(of(GREEDY), 2.0);
     for tenant in 0..GREEDY {
-        assert_near(of(tenant), 0.15);
+        assert!((of(tenant) / 0.05 - 1.0).abs() < 0.1, "{}", of(tenant));
     }
 }

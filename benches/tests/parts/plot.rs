@@ -5,21 +5,24 @@ use std::{env, fs, process};
 
 use bulklink_benches::overload::adaptive;
 use bulklink_benches::overload::adaptive::front::Guard;
-use bulklink_benches::overload::plot::{draw, draw_adaptive};
+use bulklink_benches::overload::plot::{draw, draw_adaptive, draw_tenants};
 use bulklink_benches::overload::scene::Scene;
-use bulklink_benches::overload::tally::Figures;
+use bulklink_benches::overload::tally::{Figures, Used};
 use bulklink_benches::overload::{Outcome, upstream};
 
 use crate::overload::outcome;
 
 /// Returns the plots of all scenes where every protection has the same figures.
 fn plots(name: &str) -> [String; 3] {
-    let all = Scene::all().flat_map(|scene| scene.protections().map(|protection| (protection, scene)));
+    let all = Scene::of_all()
+        .chain([Scene::Tenants])
+        .flat_map(|scene| scene.protections().map(|protection| (protection, scene)));
     let outcomes: Vec<_> =
         all.map(|(protection, scene)| alike(outcome(protection, scene, upstream::CAPACITY))).collect();
     let folder = env::temp_dir().join(format!("bulklink-{name}-{}", process::id()));
     fs::create_dir_all(&folder).unwrap();
     draw(&outcomes, &folder).unwrap();
+    draw_tenants(&outcomes, &folder).unwrap();
     let texts =
         ["overload", "bursts", "tenants"].map(|name| fs::read_to_string(folder.join(name).with_extension("svg")));
     fs::remove_dir_all(folder).unwrap();
@@ -28,6 +31,7 @@ fn plots(name: &str) -> [String; 3] {
 
 fn alike(mut outcome: Outcome) -> Outcome {
     outcome.figures.p50 = outcome.figures.p99.map(|p99| p99 / 3);
+    outcome.used = Used { within: 0.25, beyond: 0.5, in_vain: 0.125 };
     outcome.greedy = (outcome.scene == Scene::Tenants).then_some(Figures { rejected: 0.5, ..outcome.figures });
     outcome
 }
@@ -61,6 +65,7 @@ fn a_plot_names_its_axes_and_protections() {
     let words = ["rejected", "given up", "● p50 and ○ p99 of the answers", "100 %", "50 to 150 ms"];
     assert_named(&bursts, Scene::Bursts, &words);
     assert_named(&tenants, Scene::Tenants, &words);
+    assert_named(&tenants, Scene::Tenants, &["for the nine", "the tenth", "in vain", "75 % used in time"]);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use bulklink_benches::overload::load::{Fate, Sent};
-use bulklink_benches::overload::tally::{Figures, Window, figures, percentile};
-use bulklink_benches::overload::upstream::Begun;
+use bulklink_benches::overload::scene::GREEDY;
+use bulklink_benches::overload::tally::{Figures, Used, Window, figures, percentile, used};
+use bulklink_benches::overload::upstream::{Begun, WORKERS, Work};
 use tokio::time::Instant;
 
 #[test]
@@ -54,4 +55,19 @@ fn percentiles_are_values_that_were_measured() {
     let hundred: Vec<_> = (1..=100).map(millis).collect();
     assert_eq!((percentile(&hundred, 50), percentile(&hundred, 99)), (Some(millis(50)), Some(millis(99))));
     assert_eq!((percentile(&hundred[..1], 99), percentile(&[], 99)), (Some(millis(1)), None));
+}
+
+#[test]
+fn the_time_of_the_workers_in_the_window_is_divided_by_what_it_was_for() {
+    let start = Instant::now();
+    let at = |millis| start + Duration::from_millis(millis);
+    let sent = |tenant, fate| Sent { due: start, tenant, fate };
+    let answered = Fate::Answered(at(900));
+    let sent = [sent(0, answered), sent(GREEDY, answered), sent(1, Fate::GivenUp), sent(GREEDY, Fate::Rejected)];
+    let works = [(0, 0, 1_500), (1, 1_250, 1_500), (2, 1_500, 2_500), (3, 2_000, 9_000), (0, 0, 500)];
+    let works = works.map(|(call, begin, end)| Work { call, begin: at(begin), end: at(end) });
+    let workers = f64::from(u32::try_from(WORKERS).unwrap());
+    let expected = Used { within: 0.5 / workers, beyond: 0.25 / workers, in_vain: 0.5 / workers };
+    assert_eq!(used(&sent, &works, Window { begin: at(1_000), end: at(2_000) }), expected);
+    assert_eq!(expected.in_time(), 0.75 / workers);
 }

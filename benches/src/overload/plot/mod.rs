@@ -16,7 +16,6 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::Outcome;
 use super::adaptive;
 use super::scene::Scene;
-use super::tally::Figures;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
@@ -26,34 +25,48 @@ const WIDTH: u32 = 860;
 /// Of the palette of Okabe and Ito, which the colour-blind can tell apart.
 const BLUE: RGBColor = RGBColor(0, 114, 178);
 const VERMILION: RGBColor = RGBColor(213, 94, 0);
+const GREEN: RGBColor = RGBColor(0, 158, 115);
 const GRAY: RGBColor = RGBColor(190, 190, 190);
 /// Of text. The SVG has about four fifths of them as pixels.
 const LARGE: u32 = 26;
 const MEDIUM: u32 = 22;
 const SMALL: u32 = 19;
 
-/// Writes the plots into a folder: `overload.svg`, `bursts.svg` and `tenants.svg`.
+/// Writes the plots of the scenes with one limit for all into a folder: `overload.svg` and
+/// `bursts.svg`.
 ///
 /// # Errors
 ///
 /// If a file cannot be written.
 pub fn draw(outcomes: &[Outcome], folder: &Path) -> Result<()> {
-    let of = |scene, figures: fn(&Outcome) -> Option<Figures>| {
-        let found = outcomes.iter().filter(|outcome| outcome.scene == scene);
-        found.filter_map(|outcome| Some((outcome.protection, figures(outcome)?))).collect::<Vec<_>>()
-    };
-    let write = |name, height, draw: &dyn Fn(&Area<'_>) -> Drawn| write_svg(folder, name, height, draw);
-    write("overload.svg", grid::HEIGHT, &|area| grid::draw(area, outcomes))?;
-    write("bursts.svg", bars::HEIGHT, &|area| {
-        let all = of(Scene::Bursts, |outcome| Some(outcome.figures));
-        bars::draw(area, "Bursts, at 0.9 of the capacity on average", &all)
-    })?;
-    write("tenants.svg", 2 * bars::HEIGHT, &|area| {
-        let (upper, lower) = area.split_vertically(bars::HEIGHT);
-        let within = of(Scene::Tenants, |outcome| Some(outcome.figures));
-        bars::draw(&upper, "Four tenants that stay within their share", &within)?;
-        bars::draw(&lower, "The fifth tenant, at ten times its share", &of(Scene::Tenants, |outcome| outcome.greedy))
+    write_svg(folder, "overload.svg", grid::HEIGHT, &|area| grid::draw(area, outcomes))?;
+    write_svg(folder, "bursts.svg", bars::HEIGHT, &|area| {
+        let outcomes = of(outcomes, Scene::Bursts);
+        bars::draw(area, "Bursts, at 0.9 of the capacity on average", &bars::FATES, &outcomes)
     })
+}
+
+/// Writes the plot of tenants into a folder: `tenants.svg`.
+///
+/// # Errors
+///
+/// If a file cannot be written.
+pub fn draw_tenants(outcomes: &[Outcome], folder: &Path) -> Result<()> {
+    let outcomes = of(outcomes, Scene::Tenants);
+    write_svg(folder, "tenants.svg", 2 * bars::HEIGHT, &|area| {
+        let (upper, lower) = area.split_vertically(bars::HEIGHT);
+        bars::draw(
+            &upper,
+            "Nine tenants within their share, and one that sends 20 times its own",
+            &bars::FATES,
+            &outcomes,
+        )?;
+        bars::draw(&lower, "What the upstream's capacity was used for", &bars::USE, &outcomes)
+    })
+}
+
+fn of(outcomes: &[Outcome], scene: Scene) -> Vec<&Outcome> {
+    outcomes.iter().filter(|outcome| outcome.scene == scene).collect()
 }
 
 /// Writes the plot of the scenes for adaptive limits into a folder: `adaptive.svg`.
