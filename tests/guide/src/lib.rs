@@ -19,6 +19,8 @@ mod guide {
     struct Configuration;
     #[doc = include_str!("../../../docs/guide/deadlines.md")]
     struct Deadlines;
+    #[doc = include_str!("../../../docs/guide/fair-shares.md")]
+    struct FairShares;
     #[doc = include_str!("../../../docs/guide/fleet.md")]
     struct Fleet;
     #[doc = include_str!("../../../docs/guide/from-semaphore.md")]
