@@ -1,10 +1,11 @@
-//! A gateway to a language model: bounds the tokens that are still to be generated, for all and for
-//! each tenant, and a budget of tokens for each minute.
+//! A gateway to a language model: tenants share the tokens that it can generate at once in fair
+//! turns, and each has a budget of tokens for each minute.
 //!
 //! A request costs as many units as its JSON allows tokens. Each token that comes gives one back,
 //! so that the next request does not wait for an answer that turns out short. The upstream must
 //! enforce the same limit.
 
+mod bound;
 mod budget;
 mod price;
 pub mod upstream;
@@ -28,6 +29,7 @@ use futures_util::TryStreamExt;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, ServiceExt};
 
+use crate::bound::with_bound;
 use crate::budget::{Budgets, within_budget};
 use crate::price::{Cost, price};
 
@@ -46,35 +48,35 @@ struct Model {
     url: Arc<str>,
 }
 
-/// Makes the gateway to the model at `url`. The units of both limits are tokens; each tenant has
-/// `per_minute` of them in a minute.
+/// Makes the gateway to the model at `url`. The units that the tenants share are tokens; each has
+/// `per_minute` of them in a minute. `model` limits requests, whatever they cost.
 ///
 /// # Errors
 ///
 /// None: the names of its headers are valid.
 pub fn gateway(
     url: &str,
-    tokens: &Bulkhead,
+    model: &Bulkhead,
     tenants: &Partitions<String>,
     per_minute: NonZeroU32,
 ) -> Result<Router, InvalidArgument> {
     let deadline = TimeoutHeader::unix_millis("x-deadline")?.or(LONGEST).at_most(LONGEST);
     let tenant = KeyHeader::new("x-tenant", "anonymous")?;
-    let all = BulkheadLayer::new(tokens).cost(cost).respond().share_slot();
-    let each = BulkheadLayer::keyed_by_header(tenants, &tenant)
+    let requests = BulkheadLayer::new(model).respond();
+    let in_turn = BulkheadLayer::keyed_by_header(tenants, &tenant)
         .cost(cost)
         .deadline_from(&deadline)
         .cancel_at_deadline()
-        .respond_with(&Responses::new().status(StatusCode::TOO_MANY_REQUESTS))
+        .respond_with(&Responses::new().attach_rejections())
         .share_slot();
     // While the model answers 429, no request is sent to it.
-    let pause = PauseLayer::new(tokens, Tokio);
+    let pause = PauseLayer::new(model, Tokio);
     let builder = reqwest::Client::new();
     let client = BoxCloneSyncService::new(pause.layer(builder.clone()));
     let budgets = Arc::new(Budgets::new(per_minute, tenant));
 
     let exporter = Exporter::new(&Registry::new());
-    exporter.add(tokens);
+    exporter.add(model);
     exporter.add_partitions(&tenants.handle());
     let format = Format::Prometheus;
     let metrics = async move || ([(header::CONTENT_TYPE, format.content_type())], exporter.render(format));
@@ -82,9 +84,10 @@ pub fn gateway(
     Ok(Router::new()
         .route("/v1/messages", post(forward))
         .layer(StreamLimitLayer::new(Tokio).first(FIRST).silence(SILENCE))
-        .layer(all)
-        // Outside, so that a tenant beyond its share takes no place in the queue of all.
-        .layer(each)
+        .layer(requests)
+        // Outside, so that the queue of requests has few places: it is first come, first served.
+        .layer(in_turn)
+        .layer(from_fn(with_bound))
         .layer(from_fn_with_state(budgets, within_budget))
         .layer(from_fn(price))
         .route("/metrics", get(metrics))

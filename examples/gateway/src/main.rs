@@ -9,6 +9,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use bulklink_tokio::partitions::Share;
 use bulklink_tokio::{Bulkhead, Partitions};
 use tokio::net::TcpListener;
 
@@ -19,11 +20,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tokio::spawn(async { axum::serve(model, model_gateway::upstream::upstream(Duration::from_millis(200))).await });
 
     let wait = Duration::from_secs(10);
-    let tokens = Bulkhead::builder("tokens").capacity(10_000).waiting_room(500).waiting_room_units(20_000);
-    let tenants = Partitions::builder("tenants").max_partitions(10_000).capacity(4_000).waiting_room(50);
-    let (tokens, tenants) = (tokens.wait_limit(wait).build()?, tenants.wait_limit(wait).build()?);
+    let model_requests = Bulkhead::builder("model").parallelism(200).waiting_room(20).wait_limit(wait).build()?;
+    let tenants = Partitions::builder("tenants").max_partitions(10_000).shared_capacity(10_000);
+    let tenants = tenants.shared_waiting_room(500).capacity(8_000).waiting_room(50).wait_limit(wait).build()?;
+    // Ann pays for more: four times the share of another, and 2,000 tokens before all others.
+    tenants.set_share("ann", Share::new().weight(4).floor(2_000))?;
     let per_minute = NonZeroU32::new(100_000).ok_or("zero")?;
     let listener = TcpListener::bind("127.0.0.1:8080").await?;
     println!("listening on {}", listener.local_addr()?);
-    Ok(axum::serve(listener, model_gateway::gateway(&url, &tokens, &tenants, per_minute)?).await?)
+    Ok(axum::serve(listener, model_gateway::gateway(&url, &model_requests, &tenants, per_minute)?).await?)
 }

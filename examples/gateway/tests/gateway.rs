@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bulklink_tokio::partitions::{Share, SharedStatus};
 use bulklink_tokio::{Bulkhead, Partitions};
 use model_gateway::{gateway, upstream::upstream};
 use reqwest::Response;
@@ -22,14 +23,13 @@ const ONE: &str = "data: 1\n\ndata: [DONE]\n\n";
 const SILENT: &str = "0+";
 
 struct Gateway {
-    tokens: Bulkhead,
+    model: Bulkhead,
     tenants: Partitions<String>,
     url: String,
 }
 
 impl Gateway {
-    /// Starts a model, and a gateway with 100 tokens, of which a tenant may have 60; calls for 50
-    /// tokens wait.
+    /// Starts a model, and a gateway with 100 tokens, of which a tenant may have 60; two calls wait.
     async fn start() -> Self {
         let serve = async |router| {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -38,11 +38,12 @@ impl Gateway {
             url
         };
         let model = serve(upstream(Duration::from_millis(10))).await;
-        let tokens = Bulkhead::builder("tokens").capacity(100).waiting_room(10).waiting_room_units(50);
-        let tenants = Partitions::builder("tenants").max_partitions(10).capacity(60);
-        let (tokens, tenants) = (tokens.build().unwrap(), tenants.build().unwrap());
-        let url = serve(gateway(&model, &tokens, &tenants, PER_MINUTE).unwrap()).await;
-        Gateway { tokens, tenants, url }
+        let url = model;
+        let model = Bulkhead::builder("model").parallelism(20).waiting_room(1).build().unwrap();
+        let tenants = Partitions::builder("tenants").max_partitions(10).shared_capacity(100);
+        let tenants = tenants.shared_waiting_room(2).capacity(60).build().unwrap();
+        let url = serve(gateway(&url, &model, &tenants, PER_MINUTE).unwrap()).await;
+        Gateway { model, tenants, url }
     }
 
     /// Sends a prompt, and returns the answer when its stream has begun.
@@ -56,11 +57,31 @@ impl Gateway {
     /// Waits until so many tokens are in use.
     async fn uses(&self, tokens: usize) {
         let reached = timeout(PATIENCE, async {
-            while self.tokens.status().in_use != tokens || self.tenants.handle().sums().in_use != tokens {
+            while self.shared().in_use != tokens || self.tenants.handle().sums().in_use != tokens {
                 sleep(Duration::from_millis(2)).await;
             }
         });
-        assert!(reached.await.is_ok(), "{tokens} tokens, not {}", self.tokens.status().in_use);
+        assert!(reached.await.is_ok(), "{tokens} tokens, not {}", self.shared().in_use);
+    }
+
+    /// Waits until so many calls wait.
+    async fn keeps(&self, waiting: usize) {
+        let reached = timeout(PATIENCE, async {
+            while self.shared().waiting != waiting {
+                sleep(Duration::from_millis(2)).await;
+            }
+        });
+        assert!(reached.await.is_ok(), "{waiting} calls, not {}", self.shared().waiting);
+    }
+
+    fn shared(&self) -> SharedStatus {
+        self.tenants.status().shared.expect("they share the tokens")
+    }
+
+    /// Has two tenants use all tokens.
+    async fn fill(&self) -> (Response, Response) {
+        let ann = self.ask(SILENT, 60, &[("x-tenant", "ann")]).await;
+        (ann, self.ask(SILENT, 40, &[("x-tenant", "bob")]).await)
     }
 }
 
@@ -99,7 +120,7 @@ async fn a_model_that_is_busy_gets_no_request_for_as_long_as_it_asks() {
     let busy = gateway.ask("busy", 10, &[]).await;
     assert_eq!((busy.status().as_u16(), &busy.headers()["retry-after"] == "1"), (503, true));
     let begun = Instant::now();
-    assert_eq!(gateway.tokens.status().restriction.expect("it is paused").by, "retry-after");
+    assert_eq!(gateway.model.status().restriction.expect("it is paused").by, "retry-after");
     let waits = gateway.ask("1", 10, &[]).await;
     assert_eq!(waits.status(), 200);
     assert!(begun.elapsed() > Duration::from_millis(700), "{:?}", begun.elapsed());
@@ -129,17 +150,23 @@ async fn a_body_that_is_no_json_is_refused_and_metrics_count_units() {
     let _running = gateway.ask(SILENT, 50, &[]).await;
     gateway.uses(50).await;
     let metrics = client.get(format!("{}/metrics", gateway.url)).send().await.unwrap().text().await.unwrap();
-    let in_use = metrics.lines().find(|line| line.starts_with("bulklink_in_use{") && line.contains("tokens"));
+    let in_use = metrics.lines().find(|line| line.starts_with("bulklink_in_use{") && line.contains("tenants"));
     assert!(in_use.expect("it is exported").ends_with(" 50"), "{in_use:?}");
 }
 
+/// The status of a rejection, and the limit that it names.
+fn limit(response: &Response) -> (u16, &str) {
+    (response.status().as_u16(), response.headers()["x-limit"].to_str().unwrap())
+}
+
 #[tokio::test]
-async fn a_tenant_beyond_its_share_is_rejected_and_another_is_not() {
+async fn a_tenant_beyond_its_ceiling_is_told_so_and_another_is_served() {
     let gateway = Gateway::start().await;
+    gateway.tenants.set_share("ann", Share::new().waiting_room(0)).unwrap();
     let _running = gateway.ask(SILENT, 50, &[("x-tenant", "ann")]).await;
-    let ann = gateway.ask("1", 11, &[("x-tenant", "ann")]).await;
-    assert_eq!((ann.status().as_u16(), &ann.headers()["bulklink-rejected"] == "saturated"), (429, true));
-    assert_eq!(label(&ann.text().await.unwrap()), "tenants");
+    let beyond = gateway.ask("1", 11, &[("x-tenant", "ann")]).await;
+    assert_eq!(limit(&beyond), (429, "tenant"));
+    assert_eq!(label(&beyond.text().await.unwrap()), "tenants");
     let small = gateway.ask("1", 10, &[("x-tenant", "ann")]).await;
     assert_eq!(small.text().await.unwrap(), ONE);
     let bob = gateway.ask("1", 50, &[("x-tenant", "bob")]).await;
@@ -149,26 +176,72 @@ async fn a_tenant_beyond_its_share_is_rejected_and_another_is_not() {
 }
 
 #[tokio::test]
-async fn the_calls_that_wait_ask_for_a_bounded_number_of_tokens() {
+async fn a_tenant_that_has_little_goes_before_one_that_came_earlier() {
     let gateway = Gateway::start().await;
-    let mut running = Vec::new();
-    for tenant in ["ann", "bob"] {
-        running.push(gateway.ask(SILENT, 50, &[("x-tenant", tenant)]).await);
-    }
-    let waits = async { gateway.ask("1", 30, &[("x-tenant", "cid")]).await };
+    let _ann = gateway.ask(SILENT, 50, &[("x-tenant", "ann")]).await;
+    let [bob, rest] = [20, 30].map(|tokens| gateway.ask(SILENT, tokens, &[("x-tenant", "bob")]));
+    let (bob, rest) = (bob.await, rest.await);
+    let more = gateway.ask(SILENT, 10, &[("x-tenant", "ann")]);
+    let cid = async {
+        gateway.keeps(1).await;
+        let cid = gateway.ask(SILENT, 15, &[("x-tenant", "cid")]).await;
+        assert_eq!((cid.status().as_u16(), gateway.shared().waiting), (200, 1));
+        drop((cid, rest));
+    };
+    let end = async {
+        gateway.keeps(2).await;
+        drop(bob);
+    };
+    let (more, (), ()) = tokio::join!(more, cid, end);
+    assert_eq!(more.status(), 200);
+}
+
+#[tokio::test]
+async fn a_tenant_within_its_floor_goes_before_all_others() {
+    let gateway = Gateway::start().await;
+    gateway.tenants.set_share("pia", Share::new().floor(30)).unwrap();
+    let (ann, bob) = gateway.fill().await;
+    let cid = gateway.ask(SILENT, 30, &[("x-tenant", "cid")]);
+    let pia = async {
+        gateway.keeps(1).await;
+        let pia = gateway.ask(SILENT, 30, &[("x-tenant", "pia")]).await;
+        assert_eq!((pia.status().as_u16(), gateway.shared().waiting), (200, 1));
+        drop((pia, ann));
+    };
+    let end = async {
+        gateway.keeps(2).await;
+        drop(bob);
+    };
+    let (cid, (), ()) = tokio::join!(cid, pia, end);
+    assert_eq!(cid.status(), 200);
+}
+
+#[tokio::test]
+async fn a_tenant_that_fills_the_room_makes_place_for_another() {
+    let gateway = Gateway::start().await;
+    let (_ann, bob) = gateway.fill().await;
+    let waits = gateway.ask("1", 10, &[("x-tenant", "bob")]);
+    let displaced = async {
+        gateway.keeps(1).await;
+        gateway.ask("1", 10, &[("x-tenant", "bob")]).await
+    };
+    let cid = async {
+        gateway.keeps(2).await;
+        gateway.ask("1", 10, &[("x-tenant", "cid")]).await
+    };
     let others = async {
-        while gateway.tokens.status().waiting == 0 {
+        while gateway.shared().displaced == 0 {
             sleep(Duration::from_millis(2)).await;
         }
-        let beyond = gateway.ask("1", 30, &[("x-tenant", "dan")]).await;
-        assert_eq!((beyond.status().as_u16(), label(&beyond.text().await.unwrap())), (503, "tokens"));
+        let dan = gateway.ask("1", 10, &[("x-tenant", "dan")]).await;
+        assert_eq!(limit(&dan), (503, "all"), "no tenant has two places");
         let health = reqwest::get(format!("{}/health", gateway.url)).await.unwrap();
         assert_eq!(health.status(), 200);
-        running.clear();
+        drop(bob);
     };
-    let (admitted, ()) = tokio::join!(waits, others);
-    assert_eq!(admitted.text().await.unwrap(), ONE);
-    gateway.uses(0).await;
+    let (waits, displaced, cid, ()) = tokio::join!(waits, displaced, cid, others);
+    assert_eq!(limit(&displaced), (429, "all"));
+    assert_eq!((waits.status().as_u16(), cid.status().as_u16()), (200, 200));
 }
 
 #[tokio::test]
