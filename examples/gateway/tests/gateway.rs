@@ -29,7 +29,7 @@ struct Gateway {
 }
 
 impl Gateway {
-    /// Starts a model, and a gateway with 100 tokens, of which a tenant may have 60; two calls wait.
+    /// Starts a model, and a gateway with 100 tokens, of which a tenant may have 60; two wait.
     async fn start() -> Self {
         let serve = async |router| {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
