@@ -65,7 +65,7 @@ fn a_plot_names_its_axes_and_protections() {
     let words = ["rejected", "given up", "● p50 and ○ p99 of the answers", "100 %", "50 to 150 ms"];
     assert_named(&bursts, Scene::Bursts, &words);
     assert_named(&tenants, Scene::Tenants, &words);
-    assert_named(&tenants, Scene::Tenants, &["for the nine", "the tenth", "in vain", "75 % used in time"]);
+    assert_named(&tenants, Scene::Tenants, &["for the nine", "the tenth", "in vain", "75 % in time"]);
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(super) const FATES: Bars = Bars {
 pub(super) const USE: Bars = Bars {
     names: [("for the nine", BLUE), ("the tenth", GREEN), ("in vain", VERMILION)],
     parts: |Outcome { used, .. }| [used.within, used.beyond, used.in_vain],
-    words: |Outcome { used, .. }| format!("{} used in time", percent(used.in_time())),
+    words: |Outcome { used, .. }| format!("{} in time", percent(used.in_time())),
     answers: "of the tenth's",
     figures: |outcome| outcome.greedy,
 };
