@@ -241,6 +241,7 @@ async fn a_tenant_that_fills_the_room_makes_place_for_another() {
     };
     let (waits, displaced, cid, ()) = tokio::join!(waits, displaced, cid, others);
     assert_eq!(limit(&displaced), (429, "all"));
+    assert_eq!(&displaced.headers()["bulklink-rejected"], "displaced");
     assert_eq!((waits.status().as_u16(), cid.status().as_u16()), (200, 200));
 }
 
