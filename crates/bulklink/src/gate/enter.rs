@@ -131,7 +131,7 @@ impl Shared {
         let now = self.fast.peek().needs_now(Some(request)).then(|| self.now());
         // Cloning and dropping a waker run foreign code too, so both happen outside the lock.
         let mut joining = Joining::new(waker.cloned());
-        let entered = self.input(|state| {
+        let entered = self.own_input(|state| {
             joining.driver = state.drivers.driver(home);
             if state.keeps_account_of(request) {
                 return self.enter_any(state, request, now, &mut joining, ticket, not_granted);

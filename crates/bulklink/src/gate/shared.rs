@@ -171,11 +171,14 @@ impl Shared {
     /// Gives the gate an input, then wakes tasks and delivers events as it requires. An input that
     /// frees units must also pass the time to `Gate::advance`. The caller drops all that the input
     /// displaced, such as a waker, after this returns and so outside the lock.
-    #[inline]
     pub(crate) fn input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
-        if self.has(hint::POOLED) {
-            return self.pooled_input(input);
-        }
+        if self.has(hint::POOLED) { self.pooled_input(input) } else { self.own_input(input) }
+    }
+
+    /// Gives the gate an input as [`input`](Shared::input) does, of a bulkhead that is known to be
+    /// of no pool: usual inputs ask for that where they ask for more.
+    #[inline]
+    pub(crate) fn own_input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
         // Stored where it is needed: it is slow to move.
         let mut rest = Rest::Nothing;
         let (answer, waker) = self.with_own_gate(|state| {
@@ -371,8 +374,11 @@ impl Shared {
         if grant.is_recorded() {
             return self.release_recorded(grant);
         }
+        if self.has(hint::POOLED) {
+            return self.release_now(grant);
+        }
         let now = word.needs_now(None).then(|| self.now_if_sound());
-        if let Err(grant) = self.input(|state| state.finish(grant, now)) {
+        if let Err(grant) = self.own_input(|state| state.finish(grant, now)) {
             self.release_now(grant);
         }
     }
