@@ -8,10 +8,9 @@ use bulklink_core::pool::{Bound, Head, Prepared};
 use bulklink_core::{Grant, Instant, InvalidArgument, Request, Ticket};
 
 use super::members::{Reach, line_of};
-use super::{PoolState, SharedPool, deliver_reach};
+use super::{Outputs, PoolState, SharedPool};
 use crate::Rejection;
 use crate::gate::enter::NotGranted;
-use crate::gate::outputs::Rest;
 use crate::gate::shared::Shared;
 
 /// The way of a call into its gate.
@@ -37,14 +36,14 @@ impl Shared {
         ticket: &mut Option<Ticket>,
         not_granted: &mut NotGranted,
     ) -> Option<Grant> {
-        let (mut rest, mut reach) = (Rest::Nothing, Reach::new());
+        let mut reach = Reach::new();
         let mut enter = |way: Way, pool: Option<&SharedPool>| {
             self.member(|state| {
                 let (request, bound) = match way {
                     Way::Invalid(invalid) => {
                         let invalid = self.invalid(state.gate.occupancy(), invalid, request);
                         *not_granted = NotGranted::Rejected(invalid);
-                        return (None, None);
+                        return (None, Outputs::NONE);
                     }
                     Way::NoRoom(bound) => (request.now(), bound),
                     Way::Gate { lent } => {
@@ -59,10 +58,10 @@ impl Shared {
                 if let (NotGranted::Rejected(rejection), Some(pool)) = (&mut *not_granted, pool) {
                     rejection.set_bound(|| pool.identity(bound));
                 }
-                (entered.unwrap_or(None), self.take_outputs(state, &mut rest))
+                (entered.unwrap_or(None), Outputs::of(state))
             })
         };
-        let (granted, waker) = match self.pool() {
+        let (granted, outputs) = match self.pool() {
             None => enter(Way::NoRoom(Bound::Key), None),
             Some(pool) => pool.state.with(|state| {
                 // It has left: no call is admitted.
@@ -75,8 +74,7 @@ impl Shared {
                 entered
             }),
         };
-        self.deliver(waker, rest);
-        deliver_reach(reach);
+        self.deliver_pooled(outputs, reach);
         granted
     }
 

@@ -10,16 +10,20 @@ mod members;
 mod share;
 
 use alloc::sync::Arc;
+use core::task::Waker;
 
+use bulklink_core::plumbing::Wakes;
 pub use bulklink_core::pool::Bound;
 use bulklink_core::pool::{self, Key, Limits, Pool};
 use bulklink_core::{Instant, InvalidArgument};
 
 pub use share::{Share, SharedStatus};
 
-use crate::foreign::attempt;
+use crate::foreign::{attempt, wake};
+use crate::gate::delivery::Events;
 use crate::gate::lock::Lock;
-use crate::gate::outputs::{Rest, deliver_all};
+use crate::gate::outputs::deliver_all;
+use crate::gate::patience::inside;
 use crate::gate::shared::{Shared, hint};
 use crate::gate::state::GateState;
 use crate::identity::Identity;
@@ -217,14 +221,42 @@ impl Shared {
     pub(crate) fn pooled_input<T>(&self, input: impl FnOnce(&mut GateState) -> T) -> T {
         // For the waiters of others. The clock is foreign, and is read before the locks are taken.
         let now = attempt(|| self.now());
-        let (mut rest, mut reach) = (Rest::Nothing, Reach::new());
-        let (answer, waker) = self.with_pooled(now, &mut reach, |state| {
+        let mut reach = Reach::new();
+        let (answer, outputs) = self.with_pooled(now, &mut reach, |state| {
             let answer = input(state);
-            (answer, self.take_outputs(state, &mut rest))
+            (answer, Outputs::of(state))
         });
-        self.deliver(waker, rest);
-        deliver_reach(reach);
+        self.deliver_pooled(outputs, reach);
         answer
+    }
+
+    /// Wakes the waiters of all bulkheads before a handler is called, this bulkhead's first.
+    fn deliver_pooled(&self, Outputs { waker, rest }: Outputs, mut reach: Reach) {
+        if let (Some(rest), Some(shared)) = (rest, self.this.upgrade()) {
+            reach.insert(0, (shared, rest));
+        }
+        if reach.is_empty() {
+            return wake(waker);
+        }
+        inside(|| wake(waker));
+        deliver_all(reach);
+    }
+}
+
+/// The outputs of the bulkhead that an input is for: the first waker, and what follows, if there is
+/// anything.
+struct Outputs {
+    waker: Option<Waker>,
+    rest: Option<(Wakes<Waker>, Events)>,
+}
+
+impl Outputs {
+    const NONE: Self = Outputs { waker: None, rest: None };
+
+    fn of(state: &mut GateState) -> Self {
+        let waker = state.gate.poll_wake();
+        let rest = state.gate.has_output().then(|| Shared::take_undelivered(state));
+        Outputs { waker, rest }
     }
 }
 
