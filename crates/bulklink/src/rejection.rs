@@ -250,7 +250,7 @@ impl Rejection {
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         match self.reason() {
-            Reason::Saturated => self.by.bound,
+            Reason::Saturated => self.by.bound.or(self.by.pool.as_ref().map(|_| Bound::Key)),
             Reason::Displaced => Some(Bound::Shared),
             _ => None,
         }

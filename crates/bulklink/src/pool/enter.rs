@@ -56,7 +56,7 @@ impl Shared {
                 joining.driver = state.drivers.driver(home);
                 let entered = self.enter_any(state, &request, Some(now), joining, ticket, not_granted);
                 if let (NotGranted::Rejected(rejection), Some(pool)) = (&mut *not_granted, pool) {
-                    rejection.set_bound(|| pool.identity(bound));
+                    rejection.set_bound(bound, pool);
                 }
                 (entered.unwrap_or(None), Outputs::of(state))
             })
@@ -114,9 +114,11 @@ impl Shared {
 
 impl Rejection {
     /// Sets the limit of the shared capacity that has rejected the call for lack of room.
-    fn set_bound(&mut self, identity: impl FnOnce() -> alloc::sync::Arc<crate::identity::Identity>) {
-        if self.reason() == crate::Reason::Saturated {
-            self.set_identity(identity());
+    fn set_bound(&mut self, bound: Bound, pool: &SharedPool) {
+        // Under a ceiling, the identity is that with its restriction.
+        let is_restricted = bound == Bound::Key && self.restriction().is_some();
+        if self.reason() == crate::Reason::Saturated && !is_restricted {
+            self.set_identity(pool.identity(bound));
         }
     }
 }
