@@ -123,7 +123,7 @@ impl<W> Gate<W> {
 
     /// Returns whether the bound on the units that are waited for leaves room for this cost.
     #[inline]
-    fn has_waiting_units_for(&self, cost: NonZeroU32) -> bool {
+    pub(super) fn has_waiting_units_for(&self, cost: NonZeroU32) -> bool {
         let units = self.queue.units() + u64::from(cost.get());
         units <= u64::from(self.waiting_room_units) || self.waiting_room_units == UNBOUNDED
     }

@@ -3,6 +3,8 @@
 
 #![cfg(feature = "restriction")]
 
+use core::num::NonZeroU32;
+
 use super::Gate;
 use crate::pool::{Cost, Demand, Head};
 use crate::{EventKind, Instant, Reason};
@@ -24,6 +26,13 @@ impl<W> Gate<W> {
         let bound = self.bound();
         let is_alone = self.in_use == 0 && bound > 0 && self.kept().is_some_and(|kept| cost as usize <= kept.alone);
         !self.closed && (self.in_use.saturating_add(cost) <= bound || is_alone && cost <= self.capacity)
+    }
+
+    /// Returns whether the gate's own waiting room has a place for a call of this cost.
+    #[must_use]
+    pub fn has_place_for(&self, cost: u32) -> bool {
+        self.queue.len() < self.waiting_room
+            && NonZeroU32::new(cost).is_some_and(|cost| self.has_waiting_units_for(cost))
     }
 
     /// Returns the demand of the gate's line.

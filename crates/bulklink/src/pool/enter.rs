@@ -88,9 +88,10 @@ impl Shared {
         now: Instant,
     ) -> Way {
         let cost = request.units();
-        let (demand, would_reject, may_run) = self.member(|state| {
+        let (demand, would_reject, may_run, has_place) = self.member(|state| {
             state.advance(Some(now));
-            (state.demand(), state.gate.would_reject(request, now), state.gate.may_run(cost))
+            let gate = &state.gate;
+            (state.demand(), gate.would_reject(request, now), gate.may_run(cost), gate.has_place_for(cost))
         });
         if would_reject {
             // Without lent units.
@@ -101,12 +102,13 @@ impl Shared {
         }
         let call = Head { cost: [cost, 0], may_run };
         let PoolState { pool, members, .. } = state;
-        let prepared = pool.prepare(&mut members.lines(reach), line_of(key), &demand, call, request.wants_place(), now);
+        let wants_place = request.wants_place() && has_place;
+        let prepared = pool.prepare(&mut members.lines(reach), line_of(key), &demand, call, wants_place, now);
         match prepared {
             Ok(Prepared::Lent) => Way::Gate { lent: demand.in_use[0] + cost },
             Ok(Prepared::Queues) => Way::Gate { lent: 0 },
-            // It does not wait in any case, and expires.
-            Err(_) if request.may_queue() && !request.wants_place() => Way::Gate { lent: 0 },
+            // It does not wait by the pool: it expires, its own room is full, or it fetches.
+            Err(_) if request.may_queue() && !wants_place => Way::Gate { lent: 0 },
             Err(bound) => Way::NoRoom(bound),
         }
     }
