@@ -161,27 +161,39 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         };
         let nothing = || InvalidArgument::new("shared_capacity", "nothing", "must be set by the builder");
         let pool = self.pool().ok_or_else(nothing).map_err(refused)?;
-        if self.state.with(|state| state.account.is_closed()) {
-            return Err(ReconfigureError::Closed { label: Arc::clone(&self.identity.label) });
-        }
-        let capacity = u32::try_from(units).unwrap_or(u32::MAX);
-        let resized = pool.reconfigure(|limits| limits.with_capacity(capacity), self.now_if_sound());
+        let (capacity, now) = (u32::try_from(units).unwrap_or(u32::MAX), self.now_if_sound());
+        // In one hold of the lock: of two changes, one is the last of the whole and of each.
+        let (resized, changed, deliveries) = self.state.with(|state| {
+            if state.account.is_closed() {
+                return (Ok(()), Some(Err(Refused::Closed)), Vec::new());
+            }
+            let (resized, mut deliveries) = pool.reconfigure(|limits| limits.with_capacity(capacity), now);
+            if resized.is_err() || !self.each.is_bounded_by_shared {
+                return (resized, None, deliveries);
+            }
+            let before = self.each(state);
+            let limits = before.each.with_capacity(units);
+            let (changed, others) = state.reconfigure(&before, &limits, self.limits_for.as_ref(), now);
+            deliveries.extend(others);
+            (resized, Some(changed), deliveries)
+        });
+        deliver_all(deliveries);
         resized.map_err(refused)?;
-        if self.each.is_bounded_by_shared {
-            let each = self.state.with(|state| self.each(state).each);
-            self.reconfigure(&each.with_capacity(units))?;
-        }
-        Ok(())
+        changed.map_or(Ok(()), |changed| changed.map(drop).map_err(|refused| self.refused(refused)))
     }
 
     pub(super) fn reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, ReconfigureError> {
-        self.try_reconfigure(limits).map_err(|refused| match refused {
+        self.try_reconfigure(limits).map_err(|refused| self.refused(refused))
+    }
+
+    fn refused(&self, refused: Refused) -> ReconfigureError {
+        match refused {
             Refused::Closed => ReconfigureError::Closed { label: Arc::clone(&self.identity.label) },
             Refused::Invalid(reasons) => {
                 let (reasons, capacity) = (reasons.into_iter(), self.each.capacity_field());
                 ReconfigureError::invalid(reasons, format_args!("partitions {}", self.identity.label), capacity)
             }
-        })
+        }
     }
 
     pub(super) fn try_reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, Refused> {

@@ -149,12 +149,12 @@ impl SharedPool {
         self.state.with(|state| Share::from(state.pool.share(key)))
     }
 
-    /// Changes the limits.
+    /// Changes the limits. Returns the outputs too, which the caller must deliver.
     pub(crate) fn reconfigure(
         &self,
         change: impl FnOnce(Limits) -> Limits,
         now: Instant,
-    ) -> Result<(), InvalidArgument> {
+    ) -> (Result<(), InvalidArgument>, Reach) {
         let mut reach = Reach::new();
         let changed = self.state.with(|state| {
             state.at(Some(now));
@@ -165,8 +165,7 @@ impl SharedPool {
                 pool.reconfigure(lines, limits)
             })
         });
-        deliver_reach(reach);
-        changed
+        (changed, reach)
     }
 
     /// Returns whether a call of this cost would have to wait for the units of others.
