@@ -130,6 +130,9 @@ impl SharedPool {
         let changed = self.state.with(|state| {
             let now = state.at(Some(now));
             let share = pool::Share::from(*share);
+            if share.is_kept {
+                state.pool.take_back_all(&mut state.members.lines(&mut reach));
+            }
             let changed = share.check(state.pool.limits()).and_then(|()| state.pool.set_share(key, share));
             if let Some(shared) = state.members.get(key) {
                 // It is lent no unit beyond a lower ceiling.
