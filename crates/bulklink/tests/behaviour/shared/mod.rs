@@ -1,5 +1,6 @@
 //! Keys that share one capacity: turns, shares, rooms, and all ways of a bulkhead.
 
+mod attack;
 mod rooms;
 mod settings;
 mod shares;
