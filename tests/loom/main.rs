@@ -29,6 +29,7 @@ mod readiness;
 mod recorder;
 mod registry;
 mod resize;
+mod shared;
 mod submit;
 mod uncollected;
 mod unmeasured;
