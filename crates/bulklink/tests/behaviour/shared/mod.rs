@@ -4,6 +4,7 @@ mod attack;
 mod rooms;
 mod settings;
 mod shares;
+mod soak;
 mod turns;
 mod ways;
 
