@@ -161,7 +161,8 @@ impl Request {
     /// Returns whether the request [fetches](Request::fetching).
     #[inline]
     #[cfg(feature = "restriction")]
-    pub(crate) const fn fetches(&self) -> bool {
+    #[must_use]
+    pub const fn fetches(&self) -> bool {
         self.patience as u8 & Patience::Fetches as u8 != 0
     }
 

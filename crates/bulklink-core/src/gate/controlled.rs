@@ -98,7 +98,7 @@ impl<W> Gate<W> {
     pub(super) fn fetch(&self, request: &Request, cost: NonZeroU32) -> Option<Request> {
         let controlled = self.controlled.as_ref().filter(|_| request.fetches())?;
         let ((wait, up_to), load) = (controlled.fetch, u64::from(self.in_use) + self.queue.units());
-        let is_restricted = self.admissible < self.capacity && !self.paused;
+        let is_restricted = self.bound() < self.capacity && !self.paused;
         let fits = load + u64::from(cost.get()) <= u64::from(up_to.min(self.capacity));
         (is_restricted && fits && !wait.is_zero()).then(|| request.at_most(wait))
     }

@@ -107,8 +107,10 @@ impl Shared {
         match prepared {
             Ok(Prepared::Lent) => Way::Gate { lent: demand.in_use[0] + cost },
             Ok(Prepared::Queues) => Way::Gate { lent: 0 },
-            // It does not wait by the pool: it expires, its own room is full, or it fetches.
+            // It does not wait by the pool: it expires, or its own room is full.
             Err(_) if request.may_queue() && !wants_place => Way::Gate { lent: 0 },
+            // It may wait for a higher ceiling of its bulkhead.
+            Err(Bound::Key) if request.fetches() && !wants_place => Way::Gate { lent: 0 },
             Err(bound) => Way::NoRoom(bound),
         }
     }

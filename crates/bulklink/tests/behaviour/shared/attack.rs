@@ -243,6 +243,26 @@ fn a_ceiling_of_a_bulkhead_holds_for_lent_units() {
 }
 
 #[test]
+fn a_call_waits_for_a_higher_ceiling_and_for_nothing_else() {
+    let mut executor = executor();
+    let models = super::builder(&executor).shared_capacity(3).waiting_room(0).build().expect("valid");
+    let first = models.key("ann").try_slot().expect("free");
+    let ceiling = models.partition("ann").expect("in use").ceiling("share");
+    ceiling.set_fetch(ms(10));
+    ceiling.set(1);
+    let fetching = executor.spawn(models.key("ann").with(Request::new().now()).slot());
+    executor.run_until_idle();
+    assert!(!fetching.is_finished(), "a higher ceiling would admit it");
+    ceiling.set(2);
+    executor.run_until_idle();
+    let second = slot(&fetching);
+    ceiling.set(3);
+    let _bob = models.key("bob").try_slot().expect("one is left");
+    assert_eq!(crate::reason(&call(&mut executor, &models, "ann")), Reason::Saturated, "no ceiling is in its way");
+    drop((first, second));
+}
+
+#[test]
 fn smaller_limits_of_each_key_hold_for_lent_units() {
     let executor = executor();
     let models = models(&executor, 3);
@@ -355,4 +375,36 @@ fn adaptive_limits_and_measured_holds_share_a_capacity() {
         executor.run_until_idle();
         assert_eq!(load(&models), [(0, 0); 2]);
     }
+}
+
+#[test]
+fn a_waiter_behind_another_that_is_dropped_leaves_its_place_to_other_keys() {
+    let mut executor = executor();
+    let models = builder(&executor).shared_capacity(1).shared_waiting_room(3).waiting_room(9).build().expect("valid");
+    let _running = slot(&call(&mut executor, &models, "ann"));
+    let waiting = ["bob", "bob", "cid"].map(|key| call(&mut executor, &models, key));
+    waiting[1].cancel();
+    assert_eq!(load(&models), [(1, 2); 2]);
+    let dan = call(&mut executor, &models, "dan");
+    assert!(!dan.is_finished());
+    assert_eq!(shared(&models).displaced, 0);
+}
+
+/// Another partition has its number by then.
+#[test]
+fn the_handle_of_a_partition_that_is_gone_reaches_no_other() {
+    let executor = executor();
+    let models = builder(&executor).shared_capacity(2).max_partitions(1).build().expect("valid");
+    drop([(); 2].map(|()| models.key("ann").try_slot().expect("free")));
+    let ann = models.partition("ann").expect("kept");
+    drop(models.key("bob").try_slot().expect("free"));
+    let _cid = models.key("cid").try_slot().expect("free");
+    ann.pause();
+    ann.resume();
+    ann.resize(1).expect("open");
+    ann.ceiling("controller").set(1);
+    assert_eq!((ann.status().in_use, load(&models)), (0, [(1, 0); 2]));
+    ann.close();
+    assert_eq!(load(&models), [(1, 0); 2]);
+    assert!(models.key("cid").try_slot().is_ok(), "one unit is left");
 }
