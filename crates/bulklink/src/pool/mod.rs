@@ -14,7 +14,7 @@ use core::task::Waker;
 
 use bulklink_core::plumbing::Wakes;
 pub use bulklink_core::pool::Bound;
-use bulklink_core::pool::{self, Key, Limits, Pool};
+use bulklink_core::pool::{Key, Limits, Pool};
 use bulklink_core::{Instant, InvalidArgument};
 
 pub use share::{Share, SharedStatus};
@@ -88,7 +88,7 @@ impl SharedPool {
 
     /// Adds a key with a share that was [checked](Share::check_for_all).
     pub(crate) fn add(&self, share: &Share) -> Key {
-        self.state.with(|state| state.pool.add((*share).into()).expect("nothing is kept for it"))
+        self.state.with(|state| state.pool.add(share.inner()).expect("nothing is kept for it"))
     }
 
     /// Returns a key that stays when its bulkhead leaves: that of this bulkhead, if it has one, or
@@ -129,7 +129,7 @@ impl SharedPool {
         let mut reach = Reach::new();
         let changed = self.state.with(|state| {
             let now = state.at(Some(now));
-            let share = pool::Share::from(*share);
+            let share = share.inner();
             if share.is_kept {
                 state.pool.take_back_all(&mut state.members.lines(&mut reach));
             }
@@ -149,7 +149,7 @@ impl SharedPool {
 
     /// Returns the share of a key.
     pub(crate) fn share(&self, key: Key) -> Share {
-        self.state.with(|state| Share::from(state.pool.share(key)))
+        self.state.with(|state| Share::of(state.pool.share(key)))
     }
 
     /// Changes the limits. Returns the outputs too, which the caller must deliver.

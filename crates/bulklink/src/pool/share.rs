@@ -91,7 +91,7 @@ impl Share {
 
     /// Checks the share of all keys that have none of their own.
     pub(crate) fn check_for_all(&self, limits: &pool::Limits) -> Result<(), InvalidArgument> {
-        pool::Share::from(*self).check(limits)?;
+        self.inner().check(limits)?;
         if self.is_kept {
             let requirement = "must not be kept: a key needs a share of its own for that";
             return Err(InvalidArgument::new("floor", self.floor, requirement));
@@ -106,22 +106,22 @@ impl Default for Share {
     }
 }
 
-impl From<Share> for pool::Share {
-    fn from(share: Share) -> Self {
+impl Share {
+    /// Returns the share as the pool has it.
+    pub(crate) fn inner(&self) -> pool::Share {
         let most = |limit: Option<usize>| limit.map_or(u32::MAX, narrow);
         let mut inner = pool::Share::new();
-        inner.weight = narrow(share.weight);
-        inner.floor[0] = narrow(share.floor);
-        inner.is_kept = share.is_kept;
-        inner.ceiling[0] = most(share.ceiling);
-        inner.waiting_room = most(share.waiting_room);
-        inner.is_paused = share.is_paused;
+        inner.weight = narrow(self.weight);
+        inner.floor[0] = narrow(self.floor);
+        inner.is_kept = self.is_kept;
+        inner.ceiling[0] = most(self.ceiling);
+        inner.waiting_room = most(self.waiting_room);
+        inner.is_paused = self.is_paused;
         inner
     }
-}
 
-impl From<&pool::Share> for Share {
-    fn from(inner: &pool::Share) -> Self {
+    /// Returns a share of the pool as users have it.
+    pub(crate) fn of(inner: &pool::Share) -> Self {
         let bounded = |limit: u32| (limit < u32::MAX).then_some(limit as usize);
         Share {
             weight: inner.weight as usize,
