@@ -366,6 +366,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         let owner = |invalid: InvalidArgument| invalid.of(format_args!("partitions {}", self.identity.label));
         let nothing = || InvalidArgument::new("shared_capacity", "nothing", "must be set by the builder");
         let pool = self.pool().ok_or_else(nothing).map_err(owner)?;
+        pool.check(&share).map_err(owner)?;
         let (hash, now) = (self.hasher.hash_one(key), self.now_if_sound());
         // Cloned outside the lock, because that is foreign.
         let mut new = Some(key.to_key());

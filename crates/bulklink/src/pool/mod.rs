@@ -124,7 +124,12 @@ impl SharedPool {
         });
     }
 
-    /// Changes the share of a key. `shared` is its bulkhead, if it has one.
+    /// Checks a share of a key, but for the floors that other keys keep.
+    pub(crate) fn check(&self, share: &Share) -> Result<(), InvalidArgument> {
+        self.state.with(|state| share.inner().check(state.pool.limits()))
+    }
+
+    /// Changes the share of a key.
     pub(crate) fn set_share(&self, key: Key, share: &Share, now: Instant) -> Result<(), InvalidArgument> {
         let mut reach = Reach::new();
         let changed = self.state.with(|state| {

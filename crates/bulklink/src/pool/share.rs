@@ -70,7 +70,8 @@ impl Share {
         Share { is_kept: true, ..self }
     }
 
-    /// Sets the ceiling: so many units the key may have in use, at most.
+    /// Sets the ceiling: so many units the key may have in use, at most. A call that costs more
+    /// waits until the ceiling is raised, or its time is up.
     #[must_use]
     pub const fn ceiling(self, units: usize) -> Self {
         Share { ceiling: Some(units), ..self }
