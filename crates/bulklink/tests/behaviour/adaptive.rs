@@ -10,7 +10,7 @@ use std::time::Duration;
 use bulklink::limit::{Fixed, Knee, Limit, Mode, Outcome, Sample, State, Step};
 use bulklink::runtime::Clock;
 use bulklink::testing::Executor;
-use bulklink::{Builder, Partitions, Reason, Request};
+use bulklink::{Builder, Bulkhead, Partitions, Reason, Request};
 
 use crate::{TestBulkhead, builder, executor, ms};
 
@@ -221,6 +221,18 @@ fn a_call_that_is_cancelled_abandoned_or_panics_is_no_sample() {
 }
 
 #[test]
+fn a_closure_that_panics_in_the_background_is_no_sample() {
+    let (mut executor, puppet) = (executor(), Puppet::new(2));
+    let builder = Bulkhead::builder_on(executor.runtime(), "test").parallelism(10).adaptive(puppet.clone());
+    let bulkhead = builder.build().expect("valid");
+    let panics = bulkhead.submit_blocking(|| panic!("a closure that panics, on purpose")).expect("free");
+    let returns = bulkhead.submit_blocking(|| 7).expect("free");
+    assert!(executor.block_on(panics).is_err());
+    assert_eq!(executor.block_on(returns).expect("it returns"), 7);
+    assert_eq!(puppet.outcomes(), [Outcome::Success]);
+}
+
+#[test]
 fn a_call_that_is_cancelled_at_its_deadline_is_an_overload() {
     for (time, outcome) in [(94, None), (95, Some(Outcome::Overload)), (200, Some(Outcome::Overload))] {
         let mut executor = executor();
@@ -256,6 +268,23 @@ fn a_part_of_a_slot_has_the_outcome_of_its_slot() {
     drop(slot.split(1).expect("it has two"));
     drop(slot);
     assert_eq!(puppet.outcomes(), [Outcome::Overload; 2]);
+}
+
+#[test]
+fn a_limit_that_judges_for_long_admits_no_call_that_is_late_by_then() {
+    let mut executor = executor();
+    let (bulkhead, puppet) = puppet_in(&executor, |builder| builder.wait_limit(ms(50)));
+    let (first, _second) = (bulkhead.try_slot().expect("free"), bulkhead.try_slot().expect("free"));
+    let [next, late] = [(); 2].map(|()| crate::call(&mut executor, &bulkhead));
+    let (clock, raised) = (executor.clock(), puppet.clone());
+    puppet.act(move || {
+        clock.advance(ms(60));
+        raised.set(3);
+    });
+    drop(first);
+    executor.run_until_idle();
+    assert_eq!(crate::slot(&next).waited(), ms(0), "by the slot that was given back");
+    assert_eq!((crate::reason(&late), ceiling(&bulkhead)), (Reason::Expired, Some(3)));
 }
 
 #[test]
