@@ -16,6 +16,9 @@ impl<W> Gate<W> {
     ///
     /// No call is admitted by this: that is up to [`admit_first`](Gate::admit_first).
     pub fn lend(&mut self, units: u32) {
+        if self.lent() == Some(units) {
+            return;
+        }
         self.controlled_mut().lent = Some(units);
         self.bind();
     }

@@ -29,8 +29,8 @@ pub(crate) enum Rest {
     Wait(u64),
 }
 
-/// The outputs of an input to one of several bulkheads.
-pub(crate) type Undelivered = (Arc<Shared>, (Wakes<Waker>, Events));
+/// The outputs of an input to one of several bulkheads, if there are any.
+pub(crate) type Undelivered = (Arc<Shared>, Option<(Wakes<Waker>, Events)>);
 
 impl Shared {
     /// Takes the outputs out of the gate: the first waker, and what follows, which is stored in
@@ -44,11 +44,14 @@ impl Shared {
         waker
     }
 
-    /// Takes all wakers, and leaves all events for later.
-    pub(crate) fn take_undelivered(state: &mut GateState) -> (Wakes<Waker>, Events) {
+    /// Takes all wakers, and leaves all events for later, if there are any.
+    pub(crate) fn take_undelivered(state: &mut GateState) -> Option<(Wakes<Waker>, Events)> {
+        if !state.gate.has_output() {
+            return None;
+        }
         let events = state.observers.events_of_input(plumbing::events_recorded(&state.gate));
         state.observers.expect(events);
-        (plumbing::take_wakes(&mut state.gate), events)
+        Some((plumbing::take_wakes(&mut state.gate), events))
     }
 
     /// All wakers of an input are taken in its own turn of the lock: no other thread gets any.
@@ -207,12 +210,22 @@ impl Shared {
     }
 }
 
+/// Returns whether nothing is to be woken or delivered.
+pub(crate) fn has_no_outputs(outputs: &[Undelivered]) -> bool {
+    outputs.iter().all(|(_, outputs)| outputs.is_none())
+}
+
 /// Wakes the waiters of several bulkheads and fills their channels, and then calls the handlers of
 /// one after the other, outside all locks. It has one share for all of them.
 pub(crate) fn deliver_all(outputs: Vec<Undelivered>) {
-    let fill = |(shared, (wakes, events)): Undelivered| {
-        inside(|| wake(wakes));
-        (shared, events)
+    // Usually there are none, and that needs no more steps.
+    if has_no_outputs(&outputs) {
+        return outputs.into_iter().for_each(discard);
+    }
+    let fill = |(shared, outputs): Undelivered| {
+        let (wakes, events) = outputs.unzip();
+        inside(|| wake(wakes.into_iter().flatten()));
+        (shared, events.unwrap_or(Events::NONE))
     };
     let woken: Vec<_> = outputs.into_iter().map(fill).collect();
     for (shared, events) in &woken {

@@ -21,14 +21,14 @@ use crate::gate::delivery::Observers;
 use crate::gate::drivers::Drivers;
 use crate::gate::fast::FastPath;
 use crate::gate::lock::Lock;
-use crate::gate::outputs::{Rest, Undelivered};
+use crate::gate::outputs::{Rest, Undelivered, deliver_all};
 use crate::gate::park::look_or_park;
 use crate::gate::state::{GateState, Rare};
 use crate::identity::Identity;
 use crate::observe::event::Handlers;
 use crate::observe::trace;
 use crate::partitions::ShownKey;
-use crate::pool::{Reach, deliver_reach};
+use crate::pool::Reach;
 use crate::time::runtime::DynClock;
 use crate::{Reconfigured, Rejection};
 
@@ -208,7 +208,7 @@ impl Shared {
     pub(crate) fn with_gate<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
         let mut reach = Reach::new();
         let worked = self.with_reach(&mut reach, work);
-        deliver_reach(reach);
+        deliver_all(reach);
         worked
     }
 

@@ -43,7 +43,7 @@ impl Shared {
                     Way::Invalid(invalid) => {
                         let invalid = self.invalid(state.gate.occupancy(), invalid, request);
                         *not_granted = NotGranted::Rejected(invalid);
-                        return (None, Outputs::NONE);
+                        return (None, Outputs::NONE, state.demand());
                     }
                     Way::NoRoom(bound) => (request.now(), bound),
                     Way::Gate { lent } => {
@@ -58,10 +58,10 @@ impl Shared {
                 if let (NotGranted::Rejected(rejection), Some(pool)) = (&mut *not_granted, pool) {
                     rejection.set_bound(bound, pool);
                 }
-                (entered.unwrap_or(None), Outputs::of(state))
+                (entered.unwrap_or(None), Outputs::of(state), state.demand())
             })
         };
-        let (granted, outputs) = match self.pool() {
+        let (granted, outputs, _) = match self.pool() {
             None => enter(Way::NoRoom(Bound::Key), None),
             Some(pool) => pool.state.with(|state| {
                 // It has left: no call is admitted.
@@ -70,7 +70,7 @@ impl Shared {
                 state.pool.begin(line_of(key));
                 let way = self.way(state, key, request, &mut reach, now);
                 let entered = enter(way, Some(pool));
-                state.finish(self, key, &mut reach, now);
+                state.finish(self, key, &entered.2, &mut reach, now);
                 entered
             }),
         };

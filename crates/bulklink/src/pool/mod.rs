@@ -14,7 +14,7 @@ use core::task::Waker;
 
 use bulklink_core::plumbing::Wakes;
 pub use bulklink_core::pool::Bound;
-use bulklink_core::pool::{Key, Limits, Pool};
+use bulklink_core::pool::{Demand, Key, Limits, Pool};
 use bulklink_core::{Instant, InvalidArgument};
 
 pub use share::{Share, SharedStatus};
@@ -22,7 +22,7 @@ pub use share::{Share, SharedStatus};
 use crate::foreign::{attempt, wake};
 use crate::gate::delivery::Events;
 use crate::gate::lock::Lock;
-use crate::gate::outputs::deliver_all;
+use crate::gate::outputs::{deliver_all, has_no_outputs};
 use crate::gate::patience::inside;
 use crate::gate::shared::{Shared, hint};
 use crate::gate::state::GateState;
@@ -56,10 +56,9 @@ impl PoolState {
     }
 
     /// Ends an input to the bulkhead of a key, and lends units to those whose turn it is.
-    fn finish(&mut self, shared: &Shared, key: Key, reach: &mut Reach, now: Instant) {
-        let demand = shared.member(|state| state.demand());
+    fn finish(&mut self, shared: &Shared, key: Key, demand: &Demand, reach: &mut Reach, now: Instant) {
         let mut lines = self.members.lines(reach);
-        if let Some(units) = self.pool.finish(&mut lines, line_of(key), &demand, now) {
+        if let Some(units) = self.pool.finish(&mut lines, line_of(key), demand, now) {
             shared.publish_lent(units);
         }
     }
@@ -142,13 +141,14 @@ impl SharedPool {
             if let Some(shared) = state.members.get(key) {
                 // It is lent no unit beyond a lower ceiling.
                 state.pool.begin(line_of(key));
-                state.finish(&shared, key, &mut reach, now);
-                reach.push((Arc::clone(&shared), shared.member(Shared::take_undelivered)));
+                let demand = shared.member(|state| state.demand());
+                state.finish(&shared, key, &demand, &mut reach, now);
+                reach.push((shared, None));
             }
             state.with_lines(&mut reach, |_, _| ());
             changed
         });
-        deliver_reach(reach);
+        deliver_all(reach);
         changed
     }
 
@@ -192,7 +192,7 @@ impl SharedPool {
                 SharedStatus::of(pool)
             })
         });
-        deliver_reach(reach);
+        deliver_all(reach);
         status
     }
 }
@@ -215,9 +215,9 @@ impl Shared {
         pool.state.with(|state| {
             let Some(key) = state.members.key_of(self) else { return self.with_own_gate(work) };
             state.pool.begin(line_of(key));
-            let (worked, mark) = self.member(|state| (work(state), state.mark()));
+            let (worked, mark, demand) = self.member(|state| (work(state), state.mark(), state.demand()));
             let now = state.at(now.or(Some(mark)));
-            state.finish(self, key, reach, now);
+            state.finish(self, key, &demand, reach, now);
             worked
         })
     }
@@ -239,13 +239,14 @@ impl Shared {
 
     /// Wakes the waiters of all bulkheads before a handler is called, this bulkhead's first.
     fn deliver_pooled(&self, Outputs { waker, rest }: Outputs, mut reach: Reach) {
-        if let (Some(rest), Some(shared)) = (rest, self.this.upgrade()) {
+        if let (true, Some(shared)) = (rest.is_some(), self.this.upgrade()) {
             reach.insert(0, (shared, rest));
         }
-        if reach.is_empty() {
-            return wake(waker);
+        if has_no_outputs(&reach) {
+            wake(waker);
+        } else {
+            inside(|| wake(waker));
         }
-        inside(|| wake(waker));
         deliver_all(reach);
     }
 }
@@ -262,14 +263,6 @@ impl Outputs {
 
     fn of(state: &mut GateState) -> Self {
         let waker = state.gate.poll_wake();
-        let rest = state.gate.has_output().then(|| Shared::take_undelivered(state));
-        Outputs { waker, rest }
-    }
-}
-
-/// Wakes and delivers, outside all locks.
-pub(crate) fn deliver_reach(reach: Reach) {
-    if !reach.is_empty() {
-        deliver_all(reach);
+        Outputs { waker, rest: Shared::take_undelivered(state) }
     }
 }
