@@ -3,7 +3,8 @@
 use bulklink_core::InvalidArgument;
 use bulklink_core::pool::{self, Pool};
 
-/// The share of a key in the [capacity that all keys share](super::Builder::shared_capacity).
+/// The share of a key in the
+/// [capacity that all keys share](crate::partitions::Builder::shared_capacity).
 ///
 /// ```
 /// use bulklink_tokio::Partitions;
