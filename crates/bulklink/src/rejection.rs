@@ -27,7 +27,7 @@ pub enum Reason {
     Closed,
     /// The call waited, and gave up its place to a call of another key, because the waiting room
     /// that [all keys share](crate::partitions::Builder::shared_waiting_room) was full and its own
-    /// key had the most waiters.
+    /// key had the most waiters for its weight.
     Displaced,
     /// The call was handed a slot, and had not collected it
     /// [in time](crate::Builder::collect_limit): its future was not polled, or its executor was
@@ -244,9 +244,11 @@ impl Rejection {
         }
     }
 
-    /// Returns the limit by which the call got neither units nor a place in the queue, if it is one
-    /// of keys that [share a capacity](crate::partitions::Builder::shared_capacity); `None` for
-    /// another bulkhead, or if another limit than room rejected the call.
+    /// Returns the limit by which the call got neither units nor a place in the queue, or lost its
+    /// place, if it is one of keys that
+    /// [share a capacity](crate::partitions::Builder::shared_capacity). `None` for another
+    /// bulkhead, and for any other reason: also if a wait has [expired](Reason::Expired) because
+    /// the key was at its ceiling.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         match self.reason() {

@@ -191,12 +191,13 @@ impl<K, R: Clock, S> Builder<K, R, S> {
 
     /// Has all keys share one capacity, in fair turns, in place of a capacity for each: at most so
     /// many units are in use in all partitions together, and all of them are used while any call
-    /// waits that may run.
+    /// waits that may run; but a call that costs more than is free collects them in its turn.
     ///
     /// While calls wait, each key gets units in proportion to the weight of its [share](Share), and
     /// a key that has asked little is served soon, however much others ask. The limits of each
     /// partition go on to hold: its [capacity](Builder::parallelism) is the most that one key can
-    /// use, and need not be set.
+    /// use. It need not be set: it is then the shared one, and follows it when that is
+    /// [resized](Partitions::resize_shared).
     ///
     /// See [shared capacity](crate::Partitions#shared-capacity).
     ///
@@ -225,12 +226,12 @@ impl<K, R: Clock, S> Builder<K, R, S> {
 
     /// Sets how many operations may wait in all partitions together. By default, only the
     /// [waiting room](Builder::waiting_room) of each partition is bounded; with this, that need not
-    /// be set.
+    /// be set, and one key may then fill the room until others come.
     ///
     /// When it is full, a call of a key with few waiters takes the place of the newest waiter of
-    /// the key with the most, which is rejected as [`Displaced`](crate::Reason::Displaced): so no
-    /// key can keep others out by filling the room. It needs a
-    /// [shared capacity](Builder::shared_capacity).
+    /// the key with the most for its weight, which is rejected as
+    /// [`Displaced`](crate::Reason::Displaced): so no key can keep others out by filling the room.
+    /// It needs a [shared capacity](Builder::shared_capacity).
     pub fn shared_waiting_room(mut self, operations: usize) -> Self {
         self.shared_waiting_room = Some(operations);
         self
@@ -373,8 +374,9 @@ where
     ///
     /// # Errors
     ///
-    /// If a number is out of its range; if the number of partitions was not set, or neither
-    /// parallelism nor capacity was; or if the label is blank or contains control or invisible
+    /// If a number is out of its range; if the number of partitions was not set, or none of
+    /// parallelism, capacity and shared capacity was; if a share or a shared waiting room was set
+    /// without a shared capacity; or if the label is blank or contains control or invisible
     /// characters (see [Labels](crate::Builder#labels)). The error names the field and the value.
     pub fn build(self) -> Result<Partitions<K, R, S>, InvalidArgument> {
         let shared = self.shared().map_err(|invalid| match label::check(&self.each.label) {

@@ -48,7 +48,8 @@ pub struct KeyLoad {
     pub key: Arc<str>,
     /// Units in use.
     pub in_use: usize,
-    /// Units that may be in use.
+    /// Units that may be in use, by the limits of the partition. The ceiling of a
+    /// [share](super::Share) may be lower.
     pub capacity: usize,
     /// Calls waiting.
     pub waiting: usize,

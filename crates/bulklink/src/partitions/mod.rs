@@ -113,7 +113,8 @@ use inner::Inner;
 /// use one capacity, in fair turns. Each key's bulkhead stays one like any other, with its own
 /// queue and limits; units come from the shared capacity:
 ///
-/// - While units are free, every call is admitted at once.
+/// - While units are free, a call is admitted at once, unless its key is at its ceiling or paused,
+///   or the units are kept for others.
 /// - While calls wait, units go to the key that has the fewest in use, by the weight of its
 ///   [share](Share); among equals, in turns, by weight. A key that has asked nothing for a while
 ///   is next. So what a key gets depends on its weight, and not on how much it asks.
@@ -121,15 +122,15 @@ use inner::Inner;
 ///   others while it is unused, unless it is [kept](Share::kept). No key has more than its
 ///   [ceiling](Share::ceiling); a key at its ceiling holds up no other.
 /// - When the [room](Builder::shared_waiting_room) of all is full, a call of a key with few waiters
-///   takes the place of the newest waiter of the key with the most, which is rejected as
-///   [`Displaced`](crate::Reason::Displaced).
-/// - A call that costs more than its key's turn waits until its turn has come, and then until its
-///   units are free; no call of its key's kind overtakes it meanwhile.
+///   takes the place of the newest waiter of the key with the most for its weight, which is
+///   rejected as [`Displaced`](crate::Reason::Displaced).
+/// - A call that costs more than is free waits until its turn has come, and then until its units
+///   are free; meanwhile only calls within a floor are admitted.
 ///
 /// [`Rejection::bound`](crate::Rejection::bound) is the limit that rejected a call: one of its own
-/// key, or one that all share. A unit that is given back stays with its key's bulkhead while no
-/// call waits, so that a busy key takes it again without any lock; when another key needs it, it is
-/// taken back.
+/// key, or one that all share. A wait that has expired has none. A unit that is given back stays
+/// with its key's bulkhead while no call waits, so that a busy key takes it again without any lock;
+/// when another key needs it, it is taken back.
 ///
 /// # Keys
 ///
@@ -243,7 +244,10 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     }
 
     /// Changes the [capacity that all keys share](Builder::shared_capacity): growing admits waiting
-    /// calls in their turns, and shrinking cancels nothing.
+    /// calls in their turns, and shrinking cancels nothing. Floors that are lent may be more.
+    ///
+    /// The capacity of each partition follows, unless the builder has set one; that takes as long
+    /// as [`reconfigure`](Partitions::reconfigure).
     ///
     /// # Errors
     ///
@@ -416,12 +420,14 @@ where
 
     /// Sets the share of a key in the [capacity that all keys share](Builder::shared_capacity), in
     /// place of [that of all](Builder::share). It takes effect at once, and stays whether or not
-    /// the key has a partition: for keys that the program knows, not for each that comes.
+    /// the key has a partition: for keys that the program knows, not for each that comes. A share
+    /// that was set can be replaced, and not removed.
     ///
     /// # Errors
     ///
-    /// If the partitions share no capacity; if a number is out of its range; or if the floors that
-    /// are [kept](Share::kept) would be more than the capacity. Nothing has changed then.
+    /// If the partitions share no capacity; if a number is out of its range, such as a floor above
+    /// the capacity or the ceiling; or if the floors that are [kept](Share::kept) would be more
+    /// than the capacity. Nothing has changed then.
     ///
     /// # Examples
     ///

@@ -15,8 +15,8 @@ use bulklink_core::pool::{self, Pool};
 ///     .shared_waiting_room(500)
 ///     .max_partitions(100_000)
 ///     .build()?;
-/// // Under load four times as much as another tenant, eight slots in any case, and never
-/// // more than twenty.
+/// // Under load four times as much as another tenant, up to eight slots before others, and
+/// // never more than twenty.
 /// let share = Share::new().weight(4).floor(8).ceiling(20);
 /// models.set_share("ann", share)?;
 /// assert_eq!(models.share("ann").map(|share| share.weight), Some(4));
@@ -27,8 +27,8 @@ use bulklink_core::pool::{self, Pool};
 pub struct Share {
     /// The weight, at least 1: while keys wait, each gets units in proportion to it.
     pub weight: usize,
-    /// As long as the key has no more units than this in use, its calls come before those of all
-    /// keys beyond theirs. Zero for no floor.
+    /// Up to so many units in use, the key's calls come before those of all keys beyond their
+    /// floors. Zero for no floor.
     pub floor: usize,
     /// Whether the floor is kept free for the key.
     pub is_kept: bool,
@@ -84,8 +84,9 @@ impl Share {
         Share { waiting_room: Some(operations), ..self }
     }
 
-    /// Pauses the key, or not: no call of it is admitted. Running operations go on, and waiting
-    /// calls keep their places until their time is up.
+    /// Pauses the key, or not: no call of it is admitted. Running operations go on. Calls wait as
+    /// before, until their time is up. That is no pause of the key's bulkhead, so
+    /// [`Rejection::is_paused`](crate::Rejection::is_paused) says nothing of it.
     #[must_use]
     pub const fn paused(self, is_paused: bool) -> Self {
         Share { is_paused, ..self }
