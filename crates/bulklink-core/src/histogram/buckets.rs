@@ -8,13 +8,11 @@ const FIRST_EDGE: u64 = 1_000;
 /// The last one that is finite.
 const LAST_EDGE: u64 = 3_600_000_000_000;
 const IN_A_DECADE: usize = 35;
-/// A power of two, so that an index is in range without a check.
-const PLACES: usize = 512;
 
 /// The upper edge of each bucket, in nanoseconds. The edge itself belongs to the bucket: so the
 /// number of durations up to an edge is exact.
-static EDGES: [u64; PLACES] = {
-    let mut edges = [u64::MAX; PLACES];
+static EDGES: [u64; BUCKETS] = {
+    let mut edges = [u64::MAX; BUCKETS];
     let mut bucket = 0;
     while bucket < BUCKETS - 1 {
         edges[bucket] = finite_edge(bucket);
@@ -44,11 +42,11 @@ static BUCKET_OF_CELL: [u16; CELLS] = {
         let octave = (cell as u64 >> CELL_BITS) + OCTAVES.0;
         let width = 1 << (octave - CELL_BITS as u64);
         let shortest = (1 << octave) + (cell as u64 & ((1 << CELL_BITS) - 1)) * width;
-        while shortest > EDGES[bucket as usize] {
+        while shortest > upper_edge(bucket as usize) {
             bucket += 1;
         }
         // At most one edge is below the longest duration.
-        assert!(shortest + width - 1 <= EDGES[bucket as usize + 1]);
+        assert!(shortest + width - 1 <= upper_edge(bucket as usize + 1));
         buckets[cell] = bucket;
         cell += 1;
     }
@@ -60,23 +58,24 @@ static BUCKET_OF_CELL: [u16; CELLS] = {
 #[expect(clippy::cast_precision_loss, reason = "exact in the cells; beyond, the cell makes no difference")]
 #[expect(clippy::cast_possible_wrap, reason = "then it is negative, and in no cell")]
 pub(crate) fn bucket_of(nanos: u64) -> usize {
+    // In no cell, and usual while little waits.
+    if nanos < FIRST_EDGE {
+        return 0;
+    }
     // A float has the logarithm in its exponent, and is made by one instruction from a signed
     // integer.
     let code = (nanos as i64 as f64).to_bits() >> SHIFT;
     match BUCKET_OF_CELL.get(code.wrapping_sub(FIRST_CODE) as usize) {
-        Some(&bucket) => usize::from(bucket) + usize::from(nanos > EDGES[usize::from(bucket) % PLACES]),
-        None => outermost(nanos),
+        Some(&bucket) if usize::from(bucket) < BUCKETS => {
+            usize::from(bucket) + usize::from(nanos > EDGES[usize::from(bucket)])
+        }
+        _ => BUCKETS - 1,
     }
 }
 
-#[cold]
-fn outermost(nanos: u64) -> usize {
-    if nanos < FIRST_EDGE { 0 } else { BUCKETS - 1 }
-}
-
 /// Returns the upper edge of a bucket, in nanoseconds; `u64::MAX` for the last one.
-pub(crate) fn upper_edge(bucket: usize) -> u64 {
-    EDGES[bucket % PLACES]
+pub(crate) const fn upper_edge(bucket: usize) -> u64 {
+    if bucket < BUCKETS { EDGES[bucket] } else { u64::MAX }
 }
 
 /// Returns the upper edge of a bucket that is not the last.

@@ -8,23 +8,33 @@ use core::panic::RefUnwindSafe;
 use super::Histogram;
 use super::buckets::{BUCKETS, bucket_of};
 
-/// A counter for each bucket, of 48 bits: together about 2 KB.
+/// A counter for each bucket, of 48 bits: together about 2 KB. One more than there are, so that the
+/// bucket of a duration is in range without a check.
 #[derive(Clone)]
 struct Counts {
-    low: [u32; BUCKETS],
-    high: [u16; BUCKETS],
+    low: [u32; BUCKETS + 1],
+    high: [u16; BUCKETS + 1],
 }
 
 const _: () = assert!(size_of::<Counts>() <= 2_048);
 
 impl Counts {
-    const NONE: Counts = Counts { low: [0; BUCKETS], high: [0; BUCKETS] };
+    const NONE: Counts = Counts { low: [0; BUCKETS + 1], high: [0; BUCKETS + 1] };
 
     #[inline]
     fn count(&mut self, bucket: usize) {
         let (low, carry) = self.low[bucket].overflowing_add(1);
         self.low[bucket] = low;
-        self.high[bucket] = self.high[bucket].wrapping_add(u16::from(carry));
+        if carry {
+            self.carry(bucket);
+        }
+    }
+
+    /// Once in 2³² counts.
+    #[cold]
+    #[inline(never)]
+    fn carry(&mut self, bucket: usize) {
+        self.high[bucket] = self.high[bucket].wrapping_add(1);
     }
 }
 
