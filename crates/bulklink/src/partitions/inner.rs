@@ -17,7 +17,7 @@ use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
 use crate::gate::latch::Latch;
 use crate::gate::lock::Lock;
-use crate::gate::outputs::deliver_all;
+use crate::gate::outputs::{Undelivered, deliver_all};
 use crate::gate::shared::Shared;
 use crate::identity::Identity;
 use crate::limit::Adaptive;
@@ -49,6 +49,10 @@ pub(crate) struct Inner<K, R, S> {
     pub(super) marks: Lock<Marks>,
     /// Opens when all partitions are closed and the last lease has ended.
     pub(super) drained: Latch,
+}
+
+fn invalid(argument: InvalidArgument) -> Refused {
+    Refused::Invalid(alloc::vec![argument])
 }
 
 /// A panic cannot leave a change incomplete: the only foreign code under the lock compares keys and
@@ -152,34 +156,57 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         self.identity.pool.as_deref()
     }
 
-    /// Changes the shared capacity, and the capacity of each partition with it, if only that bounds
-    /// them.
+    /// Changes the shared capacity, and the capacity of each partition with it, if nothing else has
+    /// bounded that.
     pub(super) fn resize_shared(&self, units: usize) -> Result<(), ReconfigureError> {
-        let refused = |invalid: InvalidArgument| {
-            let owner = format_args!("partitions {}", self.identity.label);
-            ReconfigureError::invalid([invalid].into_iter(), owner, self.each.capacity_field())
-        };
-        let nothing = || InvalidArgument::new("shared_capacity", "nothing", "must be set by the builder");
-        let pool = self.pool().ok_or_else(nothing).map_err(refused)?;
         let (capacity, now) = (u32::try_from(units).unwrap_or(u32::MAX), self.now_if_sound());
         // In one hold of the lock: of two changes, one is the last of the whole and of each.
-        let (resized, changed, deliveries) = self.state.with(|state| {
-            if state.account.is_closed() {
-                return (Ok(()), Some(Err(Refused::Closed)), Vec::new());
-            }
-            let (resized, mut deliveries) = pool.reconfigure(|limits| limits.with_capacity(capacity), now);
-            if resized.is_err() || !self.each.is_bounded_by_shared {
-                return (resized, None, deliveries);
-            }
-            let before = self.each(state);
-            let limits = before.each.with_capacity(units);
-            let (changed, others) = state.reconfigure(&before, &limits, self.limits_for.as_ref(), now);
-            deliveries.extend(others);
-            (resized, Some(changed), deliveries)
+        let (resized, deliveries) = self.state.with(|state| {
+            let mut deliveries = Vec::new();
+            let resized = self.try_resize_shared(state, capacity, now, &mut deliveries);
+            (resized, deliveries)
         });
         deliver_all(deliveries);
-        resized.map_err(refused)?;
-        changed.map_or(Ok(()), |changed| changed.map(drop).map_err(|refused| self.refused(refused)))
+        resized.map_err(|refused| self.refused(refused))
+    }
+
+    fn try_resize_shared(
+        &self,
+        state: &mut PartitionsState<K>,
+        capacity: u32,
+        now: Instant,
+        deliveries: &mut Vec<Undelivered>,
+    ) -> Result<(), Refused> {
+        let nothing = || InvalidArgument::new("shared_capacity", "nothing", "must be set by the builder");
+        let pool = self.pool().ok_or_else(|| invalid(nothing()))?;
+        if state.account.is_closed() {
+            return Err(Refused::Closed);
+        }
+        let previous = pool.limits();
+        previous.clone().with_capacity(capacity).check().map_err(invalid)?;
+        let (before, limits_for) = (self.each(state), self.limits_for.as_ref());
+        let limits = before.each.with_capacity(capacity as usize);
+        let follows = self.each.is_bounded_by_shared && before.each.capacity == previous.capacity[0] as usize;
+        if follows {
+            // All is checked before the first is changed.
+            let (checked, outputs) = state.check(&limits, limits_for, now);
+            deliveries.extend(outputs);
+            checked?;
+        }
+        let (resized, outputs) = pool.reconfigure(|limits| limits.with_capacity(capacity), now);
+        deliveries.extend(outputs);
+        resized.map_err(invalid)?;
+        if !follows {
+            return Ok(());
+        }
+        let (changed, outputs) = state.reconfigure(&before, &limits, limits_for, now);
+        deliveries.extend(outputs);
+        if changed.is_err() {
+            // A call that costs more has begun to wait since the check.
+            let (_, outputs) = pool.reconfigure(|_| previous, now);
+            deliveries.extend(outputs);
+        }
+        changed.map(drop)
     }
 
     pub(super) fn reconfigure(&self, limits: &crate::Limits) -> Result<Reconfigured, ReconfigureError> {

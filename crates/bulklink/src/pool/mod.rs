@@ -157,6 +157,11 @@ impl SharedPool {
         self.state.with(|state| Share::of(state.pool.share(key)))
     }
 
+    /// Returns the limits in force.
+    pub(crate) fn limits(&self) -> Limits {
+        self.state.with(|state| state.pool.limits().clone())
+    }
+
     /// Changes the limits. Returns the outputs too, which the caller must deliver.
     pub(crate) fn reconfigure(
         &self,

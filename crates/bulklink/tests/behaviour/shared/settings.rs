@@ -71,3 +71,28 @@ fn invalid_settings_are_named() {
         ]
     );
 }
+
+#[test]
+fn a_resize_that_a_key_refuses_changes_nothing() {
+    let executor = executor();
+    let builder = builder(&executor).shared_capacity(8).shared_waiting_room(9);
+    let halves = builder.limits_for(|_: &String, limits| limits.with_capacity(limits.capacity / 2));
+    let models = halves.build().expect("valid");
+    drop(models.key("ann").try_slot().expect("free"));
+    models.resize_shared(1).expect_err("half of one is nothing");
+    assert_eq!((shared(&models).capacity, models.status().each.capacity), (8, 8));
+    models.resize_shared(6).expect("half of six is three");
+    let capacity = models.partition("ann").map(|ann| ann.limits().capacity);
+    assert_eq!((shared(&models).capacity, models.status().each.capacity, capacity), (6, 6, Some(3)));
+}
+
+#[test]
+fn a_capacity_of_each_key_that_was_set_stays_when_the_shared_one_changes() {
+    let executor = executor();
+    let models = models(&executor, 4);
+    models.reconfigure(models.status().each.with_capacity(2)).expect("valid");
+    models.resize_shared(8).expect("valid");
+    let _running = [(); 2].map(|()| models.key("ann").try_slot().expect("free"));
+    assert_eq!(models.key("ann").try_slot().expect_err("two of two").bound(), Some(bulklink::Bound::Key));
+    assert_eq!((shared(&models).capacity, models.status().each.capacity), (8, 2));
+}
