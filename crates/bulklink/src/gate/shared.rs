@@ -190,11 +190,16 @@ impl Shared {
         answer
     }
 
-    /// Gives the gate an input as [`input`](Shared::input) does, and returns its outputs, which the
-    /// caller must [deliver](crate::gate::outputs::deliver_all) outside all locks.
-    pub(crate) fn input_undelivered(self: &Arc<Self>, input: impl FnOnce(&mut GateState)) -> Vec<Undelivered> {
+    /// Gives the gate an input as [`input`](Shared::input) does, at `now` for waiters of other
+    /// bulkheads, and returns its outputs, which the caller must
+    /// [deliver](crate::gate::outputs::deliver_all) outside all locks.
+    pub(crate) fn input_undelivered(
+        self: &Arc<Self>,
+        now: Instant,
+        input: impl FnOnce(&mut GateState),
+    ) -> Vec<Undelivered> {
         let mut reach = Reach::new();
-        let outputs = self.with_reach(&mut reach, |state| {
+        let outputs = self.with_reach(Some(now), &mut reach, |state| {
             input(state);
             Shared::take_undelivered(state)
         });
@@ -207,15 +212,15 @@ impl Shared {
     #[inline]
     pub(crate) fn with_gate<T>(&self, work: impl FnOnce(&mut GateState) -> T) -> T {
         let mut reach = Reach::new();
-        let worked = self.with_reach(&mut reach, work);
+        let worked = self.with_reach(None, &mut reach, work);
         deliver_all(reach);
         worked
     }
 
     /// Works with the gate, and with others of its pool.
     #[inline]
-    fn with_reach<T>(&self, reach: &mut Reach, work: impl FnOnce(&mut GateState) -> T) -> T {
-        if self.has(hint::POOLED) { self.with_pooled(None, reach, work) } else { self.with_own_gate(work) }
+    fn with_reach<T>(&self, now: Option<Instant>, reach: &mut Reach, work: impl FnOnce(&mut GateState) -> T) -> T {
+        if self.has(hint::POOLED) { self.with_pooled(now, reach, work) } else { self.with_own_gate(work) }
     }
 
     /// Works with the gate as a member of a pool, under the pool's lock: its word is taken back,

@@ -260,11 +260,11 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
     /// Pauses all partitions, present and future, or resumes them. Returns whether that changed
     /// anything.
     pub(super) fn set_paused(&self, is_paused: bool) -> bool {
-        let now = if is_paused { Instant::EPOCH } else { self.now_if_sound() };
+        let now = self.now_if_sound();
         let (changed, deliveries) = self.walk.with(|()| {
             let (mut changed, kept) = self.state.with(|state| state.set_paused(is_paused));
             let give = |shared: &Arc<Shared>| {
-                shared.input_undelivered(|state| {
+                shared.input_undelivered(now, |state| {
                     changed |= if is_paused { state.gate.pause() } else { state.resume(now) };
                 })
             };

@@ -77,7 +77,7 @@ impl<K> PartitionsState<K> {
         let targets: Vec<_> =
             self.partitions().map(|kept| Target { shared: Arc::clone(&kept.shared), limits: of(&kept.key) }).collect();
         // All are checked before the first is changed.
-        let deliveries = give_all(&targets, |target, state| {
+        let deliveries = give_all(&targets, now, |target, state| {
             state.advance(Some(now));
             faults.find(&target.limits, state.gate.largest_waiting_cost());
         });
@@ -99,7 +99,7 @@ fn change(
     deliveries: &mut Vec<Undelivered>,
 ) -> Result<(usize, bool), Refused> {
     let (mut changed, mut shrunk, mut faults) = ((0, false), Vec::new(), Faults::new(common));
-    deliveries.extend(give_all(targets, |Target { shared, limits }, state| {
+    deliveries.extend(give_all(targets, now, |Target { shared, limits }, state| {
         if !faults.found.is_empty() || state.gate.limits().capacity <= limits.capacity {
             return;
         }
@@ -110,13 +110,13 @@ fn change(
         }
     }));
     if !faults.found.is_empty() {
-        deliveries.extend(give_all(&shrunk, |Target { shared, limits }, state| {
+        deliveries.extend(give_all(&shrunk, now, |Target { shared, limits }, state| {
             // Not refused: these were the limits until now.
             let _ = shared.set_limits(state, limits, now);
         }));
         return Err(Refused::Invalid(faults.reasons()));
     }
-    deliveries.extend(give_all(targets, |Target { shared, limits }, state| {
+    deliveries.extend(give_all(targets, now, |Target { shared, limits }, state| {
         if let Ok(set) = shared.set_limits(state, limits, now) {
             changed = (changed.0 + set.admitted, changed.1 || set.has_changed());
         }
@@ -127,8 +127,8 @@ fn change(
 }
 
 /// Gives an input to all these partitions. Returns the outputs to deliver.
-fn give_all(targets: &[Target], mut input: impl FnMut(&Target, &mut GateState)) -> Vec<Undelivered> {
-    targets.iter().flat_map(|target| target.shared.input_undelivered(|state| input(target, state))).collect()
+fn give_all(targets: &[Target], now: Instant, mut input: impl FnMut(&Target, &mut GateState)) -> Vec<Undelivered> {
+    targets.iter().flat_map(|target| target.shared.input_undelivered(now, |state| input(target, state))).collect()
 }
 
 impl Faults {

@@ -50,9 +50,11 @@ struct PoolState {
 }
 
 impl PoolState {
+    /// Returns the time of an input: without one, the latest.
     fn at(&mut self, now: Option<Instant>) -> Instant {
-        self.mark = self.mark.max(now.unwrap_or(self.mark));
-        now.unwrap_or(self.mark)
+        let now = now.unwrap_or(self.mark);
+        self.mark = self.mark.max(now);
+        now
     }
 
     /// Ends an input to the bulkhead of a key, and lends units to those whose turn it is.
@@ -134,9 +136,6 @@ impl SharedPool {
         let changed = self.state.with(|state| {
             let now = state.at(Some(now));
             let share = share.inner();
-            if share.is_kept {
-                state.pool.take_back_all(&mut state.members.lines(&mut reach));
-            }
             let changed = share.check(state.pool.limits()).and_then(|()| state.pool.set_share(key, share));
             if let Some(shared) = state.members.get(key) {
                 // It is lent no unit beyond a lower ceiling.
@@ -172,11 +171,7 @@ impl SharedPool {
         let changed = self.state.with(|state| {
             state.at(Some(now));
             let limits = change(state.pool.limits().clone());
-            state.with_lines(&mut reach, |pool, lines| {
-                // What is lent beyond a smaller capacity comes back.
-                pool.take_back_all(lines);
-                pool.reconfigure(lines, limits)
-            })
+            state.with_lines(&mut reach, |pool, lines| pool.reconfigure(lines, limits))
         });
         (changed, reach)
     }
@@ -221,7 +216,8 @@ impl Shared {
             let Some(key) = state.members.key_of(self) else { return self.with_own_gate(work) };
             state.pool.begin(line_of(key));
             let (worked, mark, demand) = self.member(|state| (work(state), state.mark(), state.demand()));
-            let now = state.at(now.or(Some(mark)));
+            state.mark = state.mark.max(mark);
+            let now = state.at(now);
             state.finish(self, key, &demand, reach, now);
             worked
         })

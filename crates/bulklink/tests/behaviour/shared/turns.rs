@@ -135,3 +135,26 @@ fn a_waiter_that_is_dropped_makes_way() {
     executor.run_until_idle();
     assert!(cid.is_finished());
 }
+
+#[test]
+fn a_pause_of_all_admits_no_call_that_is_late_by_then() {
+    use bulklink::Request;
+    use bulklink::partitions::Share;
+
+    // The keys are paused one after the other, in an order that differs from time to time.
+    for _ in 0..16 {
+        let mut executor = executor();
+        let builder = super::builder(&executor).shared_capacity(2).shared_waiting_room(9).wait_limit(ms(50));
+        let models = builder.build().expect("valid");
+        models.set_share("ann", Share::new().weight(2)).expect("valid");
+        let _running = models.key("cid").try_slot().expect("free");
+        let ann = executor.spawn(models.key("ann").with(Request::new().cost(2)).slot());
+        executor.run_until_idle();
+        let bob = call(&mut executor, &models, "bob");
+        assert!(!bob.is_finished(), "it is Ann's turn, and one unit is free");
+        executor.clock().advance(ms(60));
+        models.pause();
+        executor.run_until_idle();
+        assert_eq!([&ann, &bob].map(crate::reason), [Reason::Expired; 2]);
+    }
+}
