@@ -159,7 +159,11 @@ fn steps(cost: impl Strategy<Value = Cost>) -> impl Strategy<Value = Step> {
         12 => (0_usize..8).prop_map(Step::Pause),
         10 => (0_usize..8, 0_usize..3).prop_map(|(key, class)| Step::HoldUp(key, class)),
         6 => (0_usize..3).prop_map(Step::Limits),
-        10 => (0_usize..8).prop_map(Step::Remove),
+        // The macro has room for ten.
+        20 => prop_oneof![
+            (0_usize..8).prop_map(Step::Remove),
+            (0_usize..8, 0_usize..4).prop_map(|(key, class)| Step::Vacate(key, class)),
+        ],
         20 => (0_usize..8).prop_map(Step::Add),
     ]
 }

@@ -120,6 +120,10 @@ table! {
         "Units that may be in use in one partition, unless its key was given another limit.";
     PartitionWaitingRoom: Gauge of Partitions, "partition_waiting_room" "partition_waiting_room" "{call}",
         "Calls that may wait in one partition, unless its key was given another limit.";
+    ClassInUse: Gauge of Partitions, "class_in_use" "class_in_use" "{unit}" ["class"],
+        "Units in use, by class; only with a shared capacity.";
+    ClassWaiting: Gauge of Partitions, "class_waiting" "class_waiting" "{call}" ["class"],
+        "Calls that wait, by class; only with a shared capacity.";
     KeyInUse: Gauge of Partitions, "key_in_use" "key_in_use" "{unit}" ["key"],
         "Units in use of the ten keys with the most; only where keys are shown.";
     KeyWaiting: Gauge of Partitions, "key_waiting" "key_waiting" "{call}" ["key"],
@@ -142,6 +146,10 @@ table! {
         "Operations that ended, with any outcome.";
     EndedLate: Counter of Both, "ended_late_total" "ended_late" "{operation}",
         "Operations of calls with a deadline that ended at or after it.";
+    ClassAdmitted: Counter of Partitions, "class_admitted_total" "class_admitted" "{call}" ["class"],
+        "Calls admitted, by class; only with a shared capacity.";
+    ClassRejected: Counter of Partitions, "class_rejected_total" "class_rejected" "{call}" ["class"],
+        "Calls rejected in a partition, by class; only with a shared capacity.";
     PartitionsCreated: Counter of Partitions, "partitions_created_total" "partitions_created" "{partition}",
         "Partitions created.";
     PartitionsEvicted: Counter of Partitions, "partitions_evicted_total" "partitions_evicted" "{partition}",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bulklink::config::FileStatus;
 use bulklink::limit::{Adaptive, Mode};
-use bulklink::partitions::KeyLoad;
+use bulklink::partitions::{Class, ClassSums, KeyLoad, Sums};
 use bulklink::{Figures, Handle, Histogram, Totals, partitions};
 
 use crate::edges::{self, EDGES, INFINITE};
@@ -125,6 +125,11 @@ impl<V: Visit> Pen<'_, V> {
         }
     }
 
+    fn classes(&mut self, id: Id, sums: &Sums, value: impl Fn(&ClassSums) -> u64) {
+        let of_class = |class: Class| (class.as_str(), value(&sums.classes[class as usize]));
+        self.labelled(id, &Class::ALL.map(of_class));
+    }
+
     /// After most others, because it is absent where holds are not measured, and the other metrics
     /// keep their places. Where they are, capacity is offered from the first reading on.
     fn holds(&mut self, holds: &Histogram, sum: Duration, [busy, offered]: [Duration; 2], is_adaptive: bool) {
@@ -240,6 +245,11 @@ pub(crate) fn partitions(
     pen.put(Id::MaxPartitions, set.limits.max_partitions);
     pen.put(Id::PartitionCapacity, set.each.capacity);
     pen.put(Id::PartitionWaitingRoom, set.each.waiting_room);
+    let is_shared = set.shared.is_some();
+    if is_shared {
+        pen.classes(Id::ClassInUse, sums, |of_class| of_class.in_use as u64);
+        pen.classes(Id::ClassWaiting, sums, |of_class| of_class.waiting as u64);
+    }
     if let Some(worst) = handle.worst_keys(MOST_KEYS) {
         pen.keys(Id::KeyInUse, &worst.in_use, |load| load.in_use.into());
         pen.keys(Id::KeyWaiting, &worst.waiting, |load| load.waiting.into());
@@ -250,6 +260,10 @@ pub(crate) fn partitions(
     pen.rejected(&sums.totals, &[("partition_limit", sums.limit_rejected), ("closed", sums.closed_rejected)]);
     pen.put(Id::TakenBack, sums.taken_back);
     pen.put(Id::EndedLate, sums.ended_late);
+    if is_shared {
+        pen.classes(Id::ClassAdmitted, sums, |of_class| of_class.totals.admitted);
+        pen.classes(Id::ClassRejected, sums, |of_class| of_class.totals.rejected());
+    }
     pen.put(Id::PartitionsCreated, set.totals.created);
     pen.put(Id::PartitionsEvicted, set.totals.evicted);
     pen.put(Id::PartitionsDiscarded, set.totals.discarded);

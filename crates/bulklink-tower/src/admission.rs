@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bulklink::partitions::Lookup;
+use bulklink::partitions::{Class, Lookup};
 use bulklink::runtime::{Clock, Instant, Runtime};
 use bulklink::{Bulkhead, OwnedSlot, OwnedSlotFuture, Partitions, Request, plumbing};
 
@@ -19,6 +19,7 @@ pub(crate) struct Admission<Q, R: Runtime> {
     label: Arc<str>,
     entrance: Arc<dyn Entrance<Q, R>>,
     rules: Vec<Arc<Rule<Q, R>>>,
+    class: Option<Arc<ClassOf<Q>>>,
     /// In what time a request is to be over.
     deadline_after: Option<Arc<TimeOf<Q>>>,
     /// Of a layer whose outcome knows nothing of HTTP.
@@ -45,15 +46,18 @@ pub struct Extension<Q> {
 /// It may leave a note in the request, for the layers inside.
 type TimeOf<Q> = dyn Fn(&mut Q) -> Option<(Duration, Origin)> + Send + Sync;
 
+type ClassOf<Q> = dyn Fn(&Q) -> Class + Send + Sync;
+
 /// A bulkhead, or the partitions with the key of a request. As a trait object, the types of keys
 /// and closures do not show in those of layers and services.
 trait Entrance<Q, R: Runtime>: Send + Sync {
     /// Takes a slot of one unit by the fast path, if that has one.
     fn take_free(&self) -> Option<OwnedSlot>;
 
-    fn slot(&self, request: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R>;
+    /// Without a class, that of the partitions is meant.
+    fn slot(&self, request: &Q, class: Option<Class>, call: Request<R::Instant>) -> OwnedSlotFuture<R>;
 
-    fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration>;
+    fn estimated_wait(&self, request: &Q, class: Option<Class>, cost: usize) -> Option<Duration>;
 }
 
 /// Adds the values from the request to the call for a slot, or returns `None` for a request that is
@@ -75,6 +79,7 @@ struct Estimate {
 
 struct Keyed<K, R, S, G> {
     partitions: Partitions<K, R, S>,
+    by_class: [Partitions<K, R, S>; Class::ALL.len()],
     key: G,
 }
 
@@ -83,11 +88,11 @@ impl<Q, R: Runtime> Entrance<Q, R> for Whole<R> {
         plumbing::take_free_owned(&self.bulkhead)
     }
 
-    fn slot(&self, _: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
+    fn slot(&self, _: &Q, _: Option<Class>, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
         self.bulkhead.with(call).slot()
     }
 
-    fn estimated_wait(&self, _: &Q, cost: usize) -> Option<Duration> {
+    fn estimated_wait(&self, _: &Q, _: Option<Class>, cost: usize) -> Option<Duration> {
         // The clock is foreign: it may panic, and may come here itself, so no lock is held.
         let now = catch_unwind(AssertUnwindSafe(|| self.bulkhead.runtime().now())).ok()?;
         let millisecond = now.as_nanos() / 1_000_000;
@@ -117,16 +122,22 @@ where
         None
     }
 
-    fn slot(&self, request: &Q, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
-        self.partitions.key((self.key)(request)).with(call).slot()
+    fn slot(&self, request: &Q, class: Option<Class>, call: Request<R::Instant>) -> OwnedSlotFuture<R> {
+        self.of(class).key((self.key)(request)).with(call).slot()
     }
 
-    fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {
-        let partition = self.partitions.partition((self.key)(request))?;
+    fn estimated_wait(&self, request: &Q, class: Option<Class>, cost: usize) -> Option<Duration> {
+        let partition = self.of(class).partition((self.key)(request))?;
         let estimate = partition.estimated_wait(cost);
         // It may have been evicted meanwhile, and its handlers are foreign.
         plumbing::discard(partition);
         estimate
+    }
+}
+
+impl<K, R: Runtime, S, G> Keyed<K, R, S, G> {
+    fn of(&self, class: Option<Class>) -> &Partitions<K, R, S> {
+        class.map_or(&self.partitions, |class| &self.by_class[class as usize])
     }
 }
 
@@ -144,7 +155,8 @@ impl<Q, R: Runtime> Admission<Q, R> {
         S: BuildHasher + Send + Sync + 'static,
         G: Fn(&Q) -> &L + Send + Sync + 'static,
     {
-        let entrance = Arc::new(Keyed { partitions: partitions.clone(), key });
+        let by_class = Class::ALL.map(|class| partitions.class(class));
+        let entrance = Arc::new(Keyed { partitions: partitions.clone(), by_class, key });
         Admission::to(partitions.label(), entrance, partitions.runtime())
     }
 
@@ -153,6 +165,7 @@ impl<Q, R: Runtime> Admission<Q, R> {
             label: label.into(),
             entrance,
             rules: Vec::new(),
+            class: None,
             deadline_after: None,
             extension: None,
             cancels_at_deadline: false,
@@ -166,6 +179,14 @@ impl<Q, R: Runtime> Admission<Q, R> {
         F: Fn(&Q, Request<R::Instant>) -> Option<Request<R::Instant>> + Send + Sync + 'static,
     {
         self.rules.push(Arc::new(rule));
+    }
+
+    pub(crate) fn set_class(&mut self, class: impl Fn(&Q) -> Class + Send + Sync + 'static) {
+        self.class = Some(Arc::new(class));
+    }
+
+    fn class_of(&self, request: &Q) -> Option<Class> {
+        self.class.as_ref().map(|class| class(request))
     }
 
     pub(crate) fn set_deadline(&mut self, time: impl Fn(&mut Q) -> Option<(Duration, Origin)> + Send + Sync + 'static) {
@@ -234,11 +255,11 @@ impl<Q, R: Runtime> Admission<Q, R> {
     #[inline]
     fn ask(&self, request: &Q, call: Request<R::Instant>) -> Option<OwnedSlotFuture<R>> {
         let call = self.rules.iter().try_fold(call, |call, rule| rule(request, call))?;
-        Some(self.entrance.slot(request, call))
+        Some(self.entrance.slot(request, self.class_of(request), call))
     }
 
     pub(crate) fn estimated_wait(&self, request: &Q, cost: usize) -> Option<Duration> {
-        self.entrance.estimated_wait(request, cost)
+        self.entrance.estimated_wait(request, self.class_of(request), cost)
     }
 }
 
@@ -248,6 +269,7 @@ impl<Q, R: Runtime> Clone for Admission<Q, R> {
             label: Arc::clone(&self.label),
             entrance: Arc::clone(&self.entrance),
             rules: self.rules.clone(),
+            class: self.class.clone(),
             deadline_after: self.deadline_after.clone(),
             extension: self.extension.clone(),
             cancels_at_deadline: self.cancels_at_deadline,

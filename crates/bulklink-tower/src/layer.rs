@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bulklink::partitions::Lookup;
+use bulklink::partitions::{Class, Lookup};
 use bulklink::runtime::Runtime;
 use bulklink::{Bulkhead, Partitions, Request};
 use tower_layer::Layer;
@@ -26,13 +26,14 @@ use crate::{BulkheadService, Errors};
 /// | the layer | methods |
 /// | --- | --- |
 /// | finds the bulkhead | [`new`](BulkheadLayer::new), [`keyed`], `keyed_by_header` |
-/// | reads the call's own limits | [`cost`], [`wait_limit`], [`deadline_after`], `deadline_from` |
+/// | reads the call's own limits | [`cost`], [`class`], [`wait_limit`], [`deadline_after`], `deadline_from` |
 /// | reads other settings | [`exempt`](BulkheadLayer::exempt), [`request`](BulkheadLayer::request) |
 /// | ends late requests | [`cancel_at_deadline`](BulkheadLayer::cancel_at_deadline) |
 /// | answers, for a server | `respond`, `respond_with`, `share_slot` |
 /// | holds the slot, for a client | `hold_body`, `forward_deadline` |
 ///
 /// [`cost`]: BulkheadLayer::cost
+/// [`class`]: BulkheadLayer::class
 /// [`wait_limit`]: BulkheadLayer::wait_limit
 /// [`deadline_after`]: BulkheadLayer::deadline_after
 /// [`keyed`]: BulkheadLayer::keyed
@@ -103,6 +104,38 @@ impl<Q, R: Runtime, O> BulkheadLayer<Q, R, O> {
     #[must_use]
     pub fn cost(self, cost: impl Fn(&Q) -> usize + Send + Sync + 'static) -> Self {
         self.rule(move |request, call| Some(call.cost(cost(request))))
+    }
+
+    /// Sets the class of a request, in partitions that [share a
+    /// capacity](Partitions::class); without this, it is the class that the partitions were given.
+    /// It has no effect in a bulkhead, and it is asked again for a request that is rejected.
+    ///
+    /// The class comes before the turns of keys, so the service decides on it: by the route, by an
+    /// extension that its own code has put into the request, or by a header if the clients are its
+    /// own.
+    ///
+    /// ```
+    /// # use bulklink_tokio::Partitions;
+    /// use bulklink_tokio::partitions::Class;
+    /// use bulklink_tower::BulkheadLayer;
+    ///
+    /// # let builder = Partitions::builder("models").shared_capacity(4).max_partitions(10);
+    /// # let models: Partitions<String> = builder.build()?;
+    /// struct Ask {
+    ///     tenant: String,
+    ///     is_batch: bool,
+    /// }
+    ///
+    /// let layer = BulkheadLayer::keyed(&models, |ask: &Ask| &ask.tenant).class(|ask| {
+    ///     if ask.is_batch { Class::Background } else { Class::Normal }
+    /// });
+    /// # let _: BulkheadLayer<_, _> = layer;
+    /// # Ok::<(), bulklink_tower::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn class(mut self, class: impl Fn(&Q) -> Class + Send + Sync + 'static) -> Self {
+        self.admission.set_class(class);
+        self
     }
 
     /// Sets how long a request waits at most for its slot, where `limit` returns a limit.

@@ -1,9 +1,9 @@
 //! A gateway to a language model: tenants share the tokens that it can generate at once in fair
 //! turns, and each has a budget of tokens for each minute.
 //!
-//! A request costs as many units as its JSON allows tokens. Each token that comes gives one back,
-//! so that the next request does not wait for an answer that turns out short. The upstream must
-//! enforce the same limit.
+//! Requests of a batch come after those of users. A request costs as many units as its JSON allows
+//! tokens. Each token that comes gives one back, so that the next request does not wait for an
+//! answer that turns out short. The upstream must enforce the same limit.
 
 mod bound;
 mod budget;
@@ -22,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bulklink_metrics::{Exporter, Format};
+use bulklink_tokio::partitions::Class;
 use bulklink_tokio::{Bulkhead, InvalidArgument, Partitions, Registry, Tokio};
 use bulklink_tower::http::{HeldSlot, KeyHeader, PauseLayer, Responses, StreamLimitLayer, TimeoutHeader};
 use bulklink_tower::{BoxError, BulkheadLayer, Deadline, Failure};
@@ -39,6 +40,9 @@ const LONGEST: Duration = Duration::from_mins(5);
 /// How long the first token may take, and each after it.
 const FIRST: Duration = Duration::from_secs(20);
 const SILENCE: Duration = Duration::from_secs(5);
+
+/// The path of requests that no user waits for.
+const BATCHES: &str = "/v1/batches";
 
 /// The client of the model, and its URL.
 #[derive(Clone)]
@@ -65,6 +69,7 @@ pub fn gateway(
     let requests = BulkheadLayer::new(model).respond();
     let in_turn = BulkheadLayer::keyed_by_header(tenants, &tenant)
         .cost(cost)
+        .class(class)
         .deadline_from(&deadline)
         .cancel_at_deadline()
         .respond_with(&Responses::new().attach_rejections())
@@ -83,6 +88,7 @@ pub fn gateway(
 
     Ok(Router::new()
         .route("/v1/messages", post(forward))
+        .route(BATCHES, post(forward))
         .layer(StreamLimitLayer::new(Tokio).first(FIRST).silence(SILENCE))
         .layer(requests)
         // Outside, so that the queue of requests has few places: it is first come, first served.
@@ -98,6 +104,11 @@ pub fn gateway(
 /// The cost of a request, which was read from its JSON.
 fn cost(request: &Request) -> usize {
     request.extensions().get::<Cost>().map_or(1, |cost| cost.tokens)
+}
+
+/// A batch can wait for all that users ask.
+fn class(request: &Request) -> Class {
+    if request.uri().path() == BATCHES { Class::Background } else { Class::Normal }
 }
 
 /// Forwards the events as they come, and gives a unit back for each token.

@@ -9,7 +9,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use bulklink_tokio::partitions::Share;
+use bulklink_tokio::partitions::{Class, Share};
 use bulklink_tokio::{Bulkhead, Partitions};
 use tokio::net::TcpListener;
 
@@ -22,6 +22,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wait = Duration::from_secs(10);
     let model_requests = Bulkhead::builder("model").parallelism(200).waiting_room(20).wait_limit(wait).build()?;
     let tenants = Partitions::builder("tenants").max_partitions(10_000).shared_capacity(10_000);
+    // Batches leave 2,000 to users, and are served once for every ten of their requests.
+    let tenants = tenants.class_headroom(Class::Background, 2_000).class_relief(10);
     let tenants = tenants.shared_waiting_room(500).capacity(8_000).waiting_room(50).wait_limit(wait).build()?;
     // Ann pays for more: four times the share of another, and 2,000 tokens before all others.
     tenants.set_share("ann", Share::new().weight(4).floor(2_000))?;

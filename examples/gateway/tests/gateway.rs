@@ -48,8 +48,12 @@ impl Gateway {
 
     /// Sends a prompt, and returns the answer when its stream has begun.
     async fn ask(&self, prompt: &str, max_tokens: usize, headers: &[(&str, &str)]) -> Response {
+        self.ask_at("/v1/messages", prompt, max_tokens, headers).await
+    }
+
+    async fn ask_at(&self, path: &str, prompt: &str, max_tokens: usize, headers: &[(&str, &str)]) -> Response {
         let body = format!(r#"{{ "prompt": "{prompt}", "max_tokens": {max_tokens} }}"#);
-        let request = reqwest::Client::new().post(format!("{}/v1/messages", self.url)).body(body);
+        let request = reqwest::Client::new().post(format!("{}{path}", self.url)).body(body);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         timeout(PATIENCE, request.send()).await.expect("an answer").unwrap()
     }
@@ -214,6 +218,25 @@ async fn a_tenant_within_its_floor_goes_before_all_others() {
     };
     let (cid, (), ()) = tokio::join!(cid, pia, end);
     assert_eq!(cid.status(), 200);
+}
+
+#[tokio::test]
+async fn a_batch_waits_while_users_of_any_tenant_do() {
+    let gateway = Gateway::start().await;
+    let (ann, _bob) = gateway.fill().await;
+    let batch = gateway.ask_at("/v1/batches", SILENT, 40, &[("x-tenant", "cid")]);
+    let user = async {
+        gateway.keeps(1).await;
+        let user = gateway.ask(SILENT, 40, &[("x-tenant", "dan")]).await;
+        assert_eq!((user.status().as_u16(), gateway.shared().waiting), (200, 1));
+        drop(user);
+    };
+    let end = async {
+        gateway.keeps(2).await;
+        drop(ann);
+    };
+    let (batch, (), ()) = tokio::join!(batch, user, end);
+    assert_eq!(batch.status(), 200);
 }
 
 #[tokio::test]

@@ -239,6 +239,7 @@ impl Pool {
     }
 
     /// Removes a key, whose lines have no gates: they were [vacated](Pool::vacate), or never used.
+    /// Units in use of operations that were written off stay in use.
     pub fn remove(&mut self, key: Key) {
         let key = key.0;
         for line in self.keys[key].lines.into_iter().flatten() {
@@ -253,13 +254,20 @@ impl Pool {
 
     /// Notes that the gate of a line is gone, whose word was taken back, and that had no waiters:
     /// the units that are lent to it are free. Those in use, of operations that were written off,
-    /// stay in use.
+    /// stay in use; the key no longer has them once none of its lines has a gate.
     pub fn vacate(&mut self, line: LineId, in_use: Cost) {
-        let line = self.line(line);
-        self.retire(line);
-        self.note(line, &Demand::NONE, [0; DIMENSIONS]);
-        for d in KINDS {
-            self.in_use[d] += in_use[d];
+        let LineId { key: Key(key), class } = line;
+        let place = self.line(line);
+        self.retire(place);
+        // So no call of another line of the key gets its turn by this.
+        self.note(place, &Demand::NONE, in_use);
+        self.lines.remove(place);
+        let state = &mut self.keys[key];
+        state.lines[class as usize] = None;
+        if state.lines.iter().all(Option::is_none) {
+            self.keep(key, false);
+            self.keys[key].in_use = [0; DIMENSIONS];
+            self.keep(key, true);
         }
     }
 

@@ -1,5 +1,8 @@
 //! The settings of a pool and of its keys.
 
+use core::fmt;
+use core::str::FromStr;
+
 use crate::InvalidArgument;
 use crate::invalid::LARGEST;
 
@@ -19,6 +22,23 @@ pub enum Class {
     Sheddable,
     /// Work that no caller waits for.
     Background,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Reads the [name](Class::as_str) of a class.
+impl FromStr for Class {
+    type Err = InvalidArgument;
+
+    fn from_str(name: &str) -> Result<Self, InvalidArgument> {
+        let named = Class::ALL.into_iter().find(|class| class.as_str() == name);
+        let requirement = "must be critical, normal, sheddable or background";
+        named.ok_or_else(|| InvalidArgument::new("class", format_args!("{name:?}"), requirement))
+    }
 }
 
 impl Class {

@@ -52,7 +52,7 @@ pub(crate) fn full_scene() -> (Scene, Exporter) {
 
 /// Rejections of a key are known from an earlier scrape on.
 fn load_a_key(scene: &mut Scene, exporter: &Exporter) {
-    let hosts = Tenants::builder_on(scene.executor.runtime(), "hosts").parallelism(1).waiting_room(1);
+    let hosts = Tenants::builder_on(scene.executor.runtime(), "hosts").shared_capacity(1).waiting_room(1);
     let hosts = scene.registry.create_partitions(hosts.max_partitions(1).show_keys(String::clone)).unwrap();
     let _ = exporter.render(Format::Prometheus);
     scene.executor.clock().advance(SECOND);

@@ -8,6 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bulklink_tokio::partitions::Class;
 use bulklink_tokio::{Bulkhead, ExecuteError, JoinError, Partitions, Reason, Rejection, SubmitError};
 use bulklink_tower::{BackpressureLayer, BulkheadLayer, rejection};
 use futures_util::FutureExt;
@@ -135,6 +136,25 @@ async fn each_key_has_its_own_slots() {
     let _of_ann = tenants.key("ann").try_slot().unwrap();
     assert!(service.call(("ann", 1)).await.is_err());
     assert_eq!(service.call(("bob", 2)).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_request_is_of_the_class_that_the_layer_finds_in_it() {
+    let builder = Partitions::builder("models").shared_capacity(2).class_headroom(Class::Background, 1);
+    let models: Partitions<String> = builder.max_partitions(10).build().unwrap();
+    let keyed = |models| BulkheadLayer::keyed(models, |_: &Class| "ann");
+    let _running = models.key("bob").try_slot().unwrap();
+    let answers = [keyed(&models).class(|&class| class), keyed(&models.class(Class::Background)), keyed(&models)];
+    let [by_request, by_layer, normal] = answers.map(|layer| {
+        let mut service = layer.layer(service_fn(|_| ready(Ok::<_, Infallible>(()))));
+        async move {
+            let background = service.call(Class::Background).await;
+            (background.is_ok(), service.call(Class::Sheddable).await.is_ok())
+        }
+    });
+    assert_eq!((by_request.await, by_layer.await, normal.await), ((false, true), (false, false), (true, true)));
+    let rejected = models.class(Class::Background).partition("ann").unwrap().status().totals.saturated;
+    assert_eq!((rejected, models.partition("ann").unwrap().status().totals.admitted), (3, 2));
 }
 
 #[tokio::test(start_paused = true)]

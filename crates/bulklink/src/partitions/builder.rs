@@ -9,10 +9,10 @@ use core::time::Duration;
 use bulklink_core::partitions::Limits;
 use bulklink_core::pool;
 
-use super::RandomState;
 use super::inner::Inner;
 use super::keys::ShowKey;
 use super::state::LimitsFor;
+use super::{Class, RandomState};
 use crate::partitions::Share;
 use crate::{Clock, InvalidArgument, Partitions, Reserve, label};
 
@@ -46,6 +46,8 @@ pub struct Builder<K, R, S = RandomState> {
     limits_for: Option<LimitsFor<K>>,
     shared_capacity: Option<usize>,
     shared_waiting_room: Option<usize>,
+    class_headroom: [usize; Class::ALL.len()],
+    class_relief: Option<usize>,
     share: Option<Share>,
     show_key: Option<ShowKey<K>>,
     hasher: S,
@@ -62,6 +64,8 @@ impl<K, R: Clock> Builder<K, R> {
             limits_for: None,
             shared_capacity: None,
             shared_waiting_room: None,
+            class_headroom: [0; Class::ALL.len()],
+            class_relief: None,
             share: None,
             show_key: None,
             hasher,
@@ -100,7 +104,7 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// Sets the hasher of keys. It runs outside all locks.
     pub fn hasher<T>(self, hasher: T) -> Builder<K, R, T> {
         let Builder { each, max_partitions, idle_timeout, limits_for, show_key, .. } = self;
-        let Builder { shared_capacity, shared_waiting_room, share, .. } = self;
+        let Builder { shared_capacity, shared_waiting_room, class_headroom, class_relief, share, .. } = self;
         Builder {
             each,
             max_partitions,
@@ -108,6 +112,8 @@ impl<K, R: Clock, S> Builder<K, R, S> {
             limits_for,
             shared_capacity,
             shared_waiting_room,
+            class_headroom,
+            class_relief,
             share,
             show_key,
             hasher,
@@ -237,6 +243,42 @@ impl<K, R: Clock, S> Builder<K, R, S> {
         self
     }
 
+    /// Sets how many units of the [shared capacity](Builder::shared_capacity) the calls of a
+    /// [class](Partitions::class) leave free for those of better classes, unless they are within
+    /// the [floor](Share::floor) of their key; by default none. So a call of a better class need
+    /// not wait for the end of a long operation of a lower one.
+    ///
+    /// It must be less than the capacity. A lower class leaves at least as many as a better one, if
+    /// it is to be of use.
+    ///
+    /// ```
+    /// # use bulklink_tokio::Partitions;
+    /// # use bulklink_tokio::partitions::Class;
+    /// let models: Partitions<String> = Partitions::builder("models")
+    ///     .shared_capacity(4)
+    ///     .class_headroom(Class::Background, 1)
+    ///     .max_partitions(10)
+    ///     .build()?;
+    /// let batch = models.class(Class::Background);
+    /// let running = [(); 3].map(|()| batch.key("ann").try_slot().expect("three are free"));
+    /// assert!(batch.key("ann").try_slot().is_err());
+    /// assert!(models.key("bob").try_slot().is_ok());
+    /// # drop(running);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn class_headroom(mut self, class: Class, units: usize) -> Self {
+        self.class_headroom[class as usize] = units;
+        self
+    }
+
+    /// Has a [class](Partitions::class) whose turn was passed over so many times in a row, by calls
+    /// of better ones, be served before them once. By default never: then lower classes wait for as
+    /// long as better ones use the whole [shared capacity](Builder::shared_capacity).
+    pub fn class_relief(mut self, calls: usize) -> Self {
+        self.class_relief = Some(calls);
+        self
+    }
+
     /// Sets the share of each key in the [shared capacity](Builder::shared_capacity) that
     /// [has none of its own](crate::Partitions::set_share). Its floor cannot be
     /// [kept](Share::kept). By default, all keys have the weight one.
@@ -329,7 +371,10 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     fn shared(&self) -> Result<Option<(pool::Limits, Share)>, InvalidArgument> {
         let Some(capacity) = self.shared_capacity else {
             let room = self.shared_waiting_room.map(|room| ("shared_waiting_room", room));
-            let lone = room.or(self.share.map(|share| ("share", share.weight)));
+            let headroom = self.class_headroom.into_iter().find(|&units| units > 0);
+            let relief = self.class_relief.map(|calls| ("class_relief", calls));
+            let of_classes = headroom.map(|units| ("class_headroom", units)).or(relief);
+            let lone = room.or(of_classes).or(self.share.map(|share| ("share", share.weight)));
             return lone.map_or(Ok(None), |(field, value)| {
                 Err(InvalidArgument::new(field, value, "needs a shared_capacity, which is not set"))
             });
@@ -339,6 +384,11 @@ impl<K, R: Clock, S> Builder<K, R, S> {
         if let Some(room) = self.shared_waiting_room {
             limits.waiting_room = narrow(room);
         }
+        limits.headroom = self.class_headroom.map(narrow);
+        limits.relief = match self.class_relief {
+            Some(0) => return Err(InvalidArgument::new("class_relief", 0, "must be at least 1")),
+            relief => relief.map_or(0, narrow),
+        };
         let share = self.share.unwrap_or_default();
         limits.check()?;
         share.check_for_all(&limits)?;
@@ -392,7 +442,7 @@ where
             Inner::new(each.with_own_log(), &identity, limits, limits_for, shared, show_key, hasher)
         });
         let inner = inner.map_err(|invalid| invalid.of(format_args!("partitions {}", identity.label)))?;
-        Ok(Partitions { inner })
+        Ok(Partitions { inner, class: Class::Normal })
     }
 }
 
@@ -409,6 +459,8 @@ impl<K, R: Clone, S: Clone> Clone for Builder<K, R, S> {
             limits_for: self.limits_for.clone(),
             shared_capacity: self.shared_capacity,
             shared_waiting_room: self.shared_waiting_room,
+            class_headroom: self.class_headroom,
+            class_relief: self.class_relief,
             share: self.share,
             show_key: self.show_key.clone(),
             hasher: self.hasher.clone(),

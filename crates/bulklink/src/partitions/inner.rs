@@ -12,7 +12,7 @@ use super::control::Held;
 use super::histograms::SharedHistograms;
 use super::keys::{Marks, ShowKey, ShownKey};
 use super::state::{Changed, HandlersChanged, LimitsFor, Partition, PartitionsState};
-use super::{Limits, Lookup, Share, SharedStatus, Status, Sums};
+use super::{Class, Limits, Lookup, Share, SharedStatus, Status, Sums};
 use crate::acquire::claim::LeaseOwner;
 use crate::foreign::{attempt, discard};
 use crate::gate::latch::Latch;
@@ -94,7 +94,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         // no counter runs back from one reading to the next.
         let (status, gone, bulkheads) = self.state.with(|state| {
             state.read_at = state.read_at.max(now);
-            let bulkheads = state.partitions().map(|kept| Arc::clone(&kept.shared)).collect();
+            let bulkheads = state.partitions().map(|kept| (kept.class, Arc::clone(&kept.shared))).collect();
             (self.status_of(state), state.gone, bulkheads)
         });
         let status = Status { shared: self.shared_status(), ..status };
@@ -310,11 +310,11 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
     /// Leases the partition of this key, and creates it if there is none. The caller counts a
     /// rejection, which is of the usual request.
     #[inline]
-    pub(super) fn enter<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Result<Arc<Shared>, Rejection> {
+    pub(super) fn enter<Q: Lookup<K> + ?Sized>(&self, key: &Q, class: Class) -> Result<Arc<Shared>, Rejection> {
         let hash = self.hasher.hash_one(key);
-        match self.state.with(|state| state.enter(hash, key)) {
+        match self.state.with(|state| state.enter(hash, key, class)) {
             Ok(Some(entered)) => Ok(entered),
-            Ok(None) => self.create(hash, key),
+            Ok(None) => self.create(hash, key, class),
             Err(rejection) => Err(self.rejected(rejection)),
         }
     }
@@ -322,11 +322,11 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
     /// Creates the partition outside the lock, because cloning a key and dropping it are foreign
     /// code.
     #[cold]
-    fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q) -> Result<Arc<Shared>, Rejection> {
+    fn create<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, class: Class) -> Result<Arc<Shared>, Rejection> {
         let controllers = self.state.with(|state| state.controllers.clone());
         let new_key = key.to_key();
         let shown = self.show_key.as_ref().and_then(|show| {
-            let shown = ShownKey::new(show, &new_key);
+            let shown = ShownKey::new(show, &new_key, class);
             if shown.is_none() {
                 self.identity.count_handler_panic();
             }
@@ -334,10 +334,10 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         });
         let shared = self.each.make(&self.identity, shown, |gate, calls| self.histograms.share(gate, calls));
         let held = controllers.as_deref().map(|controllers| Held::new(controllers, key.to_key(), &shared));
-        let mut spare = Some(Partition { hash, key: new_key, shared });
+        let mut spare = Some(Partition { hash, key: new_key, class, shared });
         // Another call may have created this partition meanwhile: look it up again.
         let entered = self.state.with(|state| {
-            if let Some(id) = state.find(hash, key) {
+            if let Some(id) = state.find(hash, key, class) {
                 return Ok(Some(state.lease(id)));
             }
             // No partition escapes a controller that was added meanwhile.
@@ -346,7 +346,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
             }
             let limits = self.limits_of(state, spare.as_ref().map(|new| &new.key))?;
             let changed = Some(limits).filter(|limits| *limits != self.each.limits);
-            let pooled = self.pool().map(|pool| (pool, state.shares.find(hash, key), &self.share));
+            let pooled = self.pool().map(|pool| (pool, state.pool_key(hash, key, pool), &self.share));
             Ok(Some(state.create(&mut spare, changed, pooled)))
         });
         // The evicted partition, or the new one if it was not needed.
@@ -361,7 +361,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
             Some(Err(rejection)) => Err(self.rejected(rejection)),
             None => {
                 discard(held);
-                self.create(hash, key)
+                self.create(hash, key, class)
             }
         }
     }
@@ -398,8 +398,10 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         // Cloned outside the lock, because that is foreign.
         let mut new = Some(key.to_key());
         let pool_key = self.state.with(|state| {
-            let (id, known) = (state.find(hash, key), state.shares.find(hash, key));
-            known.unwrap_or_else(|| state.own_share(id, hash, &mut new, pool, &self.share))
+            state.shares.find(hash, key).unwrap_or_else(|| {
+                let known = state.pool_key(hash, key, pool);
+                state.own_share(known, hash, &mut new, pool, &self.share)
+            })
         });
         discard(new);
         pool.set_share(pool_key, &share, now).map_err(owner)
@@ -412,16 +414,14 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         Some(own.map_or(self.share, |own| pool.share(own)))
     }
 
-    pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Handle> {
+    pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q, class: Class) -> Option<Handle> {
         let hash = self.hasher.hash_one(key);
-        let shared = self.state.with(|state| state.get(hash, key))?;
-        Some(Handle { shared })
+        self.state.with(|state| state.get(hash, key, class)).map(|shared| Handle { shared })
     }
 
-    pub(super) fn discard<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> bool {
+    pub(super) fn discard<Q: Lookup<K> + ?Sized>(&self, key: &Q, class: Class) -> bool {
         let hash = self.hasher.hash_one(key);
-        let gone = self.state.with(|state| state.discard(hash, key));
-        gone.map(discard).is_some()
+        self.state.with(|state| state.discard(hash, key, class)).map(discard).is_some()
     }
 }
 

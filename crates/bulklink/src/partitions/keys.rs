@@ -1,5 +1,6 @@
 //! The keys that operators may see: which of them are the worst now.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,8 +9,8 @@ use core::time::Duration;
 
 use bulklink_core::{Instant, Snapshot};
 
-use super::Handle;
 use super::inner::Inner;
+use super::{Class, Handle};
 use crate::Clock;
 use crate::foreign::{attempt, discard};
 use crate::gate::lock::Lock;
@@ -44,7 +45,8 @@ pub struct WorstKeys {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyLoad {
-    /// The key, as [shown](super::Builder::show_keys).
+    /// The key, as [shown](super::Builder::show_keys), with its [class](crate::Partitions::class)
+    /// unless that is the normal one.
     pub key: Arc<str>,
     /// Units in use.
     pub in_use: usize,
@@ -131,8 +133,11 @@ struct Reading {
 
 impl ShownKey {
     /// Returns nothing if the function panics. Called outside all locks.
-    pub(super) fn new<K>(show: &ShowKey<K>, key: &K) -> Option<Arc<Self>> {
-        let text = attempt(|| show(key))?;
+    pub(super) fn new<K>(show: &ShowKey<K>, key: &K, class: Class) -> Option<Arc<Self>> {
+        let mut text = attempt(|| show(key))?;
+        if class != Class::Normal {
+            text = format!("{text} ({class})");
+        }
         Some(Arc::new(ShownKey { text: text.into(), rejected: Lock::new(Past::default()) }))
     }
 

@@ -25,6 +25,7 @@ use core::future::Future;
 use core::hash::BuildHasher;
 
 pub use bulklink_core::partitions::{Interval, Limits, Occupancy, Snapshot, Totals};
+pub use bulklink_core::pool::Class;
 
 pub use builder::Builder;
 #[cfg(feature = "std")]
@@ -39,10 +40,10 @@ pub(crate) use state::LimitsFor;
 pub use status::Status;
 
 pub use crate::pool::{Share, SharedStatus};
-pub use sums::Sums;
+pub use sums::{ClassSums, Sums};
 
 use crate::reconfigure::Refused;
-use crate::{BoundRequest, Clock, InvalidArgument, ReconfigureError, Reconfigured, Request};
+use crate::{BoundRequest, Clock, ReconfigureError, Reconfigured, Request};
 use inner::Inner;
 
 /// A bulkhead for each key, such as a tenant, an upstream host or an account.
@@ -126,6 +127,8 @@ use inner::Inner;
 ///   rejected as [`Displaced`](crate::Reason::Displaced).
 /// - A call that costs more than is free waits until its turn has come, and then until its units
 ///   are free; meanwhile only calls within a floor are admitted.
+/// - Calls of a better [class](Partitions::class) come before those of lower ones, whatever their
+///   keys.
 ///
 /// [`Rejection::bound`](crate::Rejection::bound) is the limit that rejected a call: one of its own
 /// key, or one that all share. A wait that has expired has none. A unit that is given back stays
@@ -141,6 +144,8 @@ use inner::Inner;
 /// A call with a key that has a partition clones and allocates nothing: see [`Lookup`].
 pub struct Partitions<K, R, S = RandomState> {
     inner: Arc<Inner<K, R, S>>,
+    /// The class of the partitions that calls enter.
+    class: Class,
 }
 
 impl<K, R: Clock + Default> Partitions<K, R> {
@@ -243,34 +248,6 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
         self.inner.try_reconfigure_with(limits, Some(limits_for), commit)
     }
 
-    /// Changes the [capacity that all keys share](Builder::shared_capacity): growing admits waiting
-    /// calls in their turns, and shrinking cancels nothing. Floors that are lent may be more.
-    ///
-    /// The capacity of each partition follows, unless the builder has set one; that takes as long
-    /// as [`reconfigure`](Partitions::reconfigure).
-    ///
-    /// # Errors
-    ///
-    /// If the partitions share no capacity, or are closed; if the number is out of its range; or if
-    /// it is less than a waiting call asks for, or than the floors that are
-    /// [kept](Share::kept). Nothing has changed then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink_tokio::Partitions;
-    /// # let builder = Partitions::builder("models").shared_capacity(1).max_partitions(10);
-    /// # let models: Partitions<String> = builder.build()?;
-    /// models.resize_shared(2)?;
-    /// let both = (models.key("ann").try_slot()?, models.key("bob").try_slot()?);
-    /// assert_eq!(models.status().shared.map(|shared| shared.in_use), Some(2));
-    /// # drop(both);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn resize_shared(&self, units: usize) -> Result<(), ReconfigureError> {
-        self.inner.resize_shared(units)
-    }
-
     /// Pauses all partitions, those that are kept and those to come, as
     /// [`Handle::pause`](crate::Handle::pause) does for one bulkhead.
     ///
@@ -354,14 +331,6 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
 
 impl<K, R, S> Partitions<K, R, S>
 where
-    K: Send + 'static,
-    R: Clock + Clone + Send + Sync + 'static,
-    S: Send + Sync + 'static,
-{
-}
-
-impl<K, R, S> Partitions<K, R, S>
-where
     R: Clock + Clone + Send + Sync + 'static,
     S: BuildHasher,
 {
@@ -389,7 +358,7 @@ where
     pub fn key<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> BoundRequest<R> {
         // Before the partition is entered, because the runtime is foreign and may panic.
         let runtime = self.inner.each.runtime.clone();
-        match self.inner.enter(key) {
+        match self.inner.enter(key, self.class) {
             Ok(shared) => BoundRequest::new(shared, runtime, Request::new()),
             Err(rejection) => BoundRequest::refused(rejection, runtime),
         }
@@ -415,56 +384,20 @@ where
     /// ```
     #[must_use]
     pub fn partition<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<crate::Handle> {
-        self.inner.get(key)
-    }
-
-    /// Sets the share of a key in the [capacity that all keys share](Builder::shared_capacity), in
-    /// place of [that of all](Builder::share). It takes effect at once, and stays whether or not
-    /// the key has a partition: for keys that the program knows, not for each that comes. A share
-    /// that was set can be replaced, and not removed.
-    ///
-    /// # Errors
-    ///
-    /// If the partitions share no capacity; if a number is out of its range, such as a floor above
-    /// the capacity or the ceiling; or if the floors that are [kept](Share::kept) would be more
-    /// than the capacity. Nothing has changed then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use bulklink_tokio::Partitions;
-    /// use bulklink_tokio::partitions::Share;
-    ///
-    /// # let builder = Partitions::builder("models").shared_capacity(4).max_partitions(10);
-    /// # let models: Partitions<String> = builder.build()?;
-    /// models.set_share("ann", Share::new().floor(2).kept())?;
-    /// let bobs = (models.key("bob").try_slot()?, models.key("bob").try_slot()?);
-    /// assert!(models.key("bob").try_slot().is_err(), "the others are kept for Ann");
-    /// let ann = models.key("ann").try_slot()?;
-    /// # drop((bobs, ann));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn set_share<Q: Lookup<K> + ?Sized>(&self, key: &Q, share: Share) -> Result<(), InvalidArgument> {
-        self.inner.set_share(key, share)
-    }
-
-    /// Returns the share of a key in the shared capacity; `None` if the partitions share none.
-    #[must_use]
-    pub fn share<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Share> {
-        self.inner.share(key)
+        self.inner.get(key, self.class)
     }
 
     /// Drops the partition of this key if it is idle, and returns whether it was dropped.
     ///
     /// A partition in use stays.
     pub fn discard<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> bool {
-        self.inner.discard(key)
+        self.inner.discard(key, self.class)
     }
 }
 
 impl<K, R, S> Clone for Partitions<K, R, S> {
     fn clone(&self) -> Self {
-        Partitions { inner: Arc::clone(&self.inner) }
+        Partitions { inner: Arc::clone(&self.inner), class: self.class }
     }
 }
 

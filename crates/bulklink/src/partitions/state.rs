@@ -6,7 +6,7 @@ use core::iter;
 use core::mem;
 
 use bulklink_core::partitions::{Created, Id, Partitions, Rejection};
-use bulklink_core::pool::Key;
+use bulklink_core::pool::{Class, Key};
 use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
@@ -68,10 +68,11 @@ pub(super) struct HandlersChanged {
     pub(super) kept: Vec<Arc<Shared>>,
 }
 
-/// A partition: its key and its bulkhead.
+/// A partition: its key and class, and its bulkhead.
 pub(super) struct Partition<K> {
     pub(super) hash: u64,
     pub(super) key: K,
+    pub(super) class: Class,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -92,29 +93,40 @@ impl<K> PartitionsState<K> {
         })
     }
 
-    /// Finds the partition with this key. Comparing keys is foreign code and may panic, so every
-    /// method calls this before it changes anything.
+    /// Finds the partition with this key and class. Comparing keys is foreign code and may panic,
+    /// so every method calls this before it changes anything.
     #[inline]
-    pub(super) fn find<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<Id> {
+    pub(super) fn find<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, class: Class) -> Option<Id> {
         let is_it = |&id: &Id| {
             let partition = self.account.get(id);
-            partition.hash == hash && key.is(&partition.key)
+            partition.hash == hash && partition.class == class && key.is(&partition.key)
         };
         self.index.find(hash, is_it).copied()
     }
 
-    pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<Arc<Shared>> {
-        self.find(hash, key).map(|id| Arc::clone(&self.account.get(id).shared))
+    pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, class: Class) -> Option<Arc<Shared>> {
+        self.find(hash, key, class).map(|id| Arc::clone(&self.account.get(id).shared))
     }
 
-    /// Leases the partition with this key. Returns `None` if there is none and one may be created.
+    /// Returns the key of the shared capacity that a partition has or would have, if there is one:
+    /// with a share of its own, or of a partition of another class.
+    pub(super) fn pool_key<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, pool: &SharedPool) -> Option<Key> {
+        self.shares.find(hash, key).or_else(|| {
+            let of_class = |class| pool.key_of(&self.account.get(self.find(hash, key, class)?).shared);
+            Class::ALL.into_iter().find_map(of_class)
+        })
+    }
+
+    /// Leases the partition with this key and class. Returns `None` if there is none and one may be
+    /// created.
     #[inline]
     pub(super) fn enter<Q: Lookup<K> + ?Sized>(
         &mut self,
         hash: u64,
         key: &Q,
+        class: Class,
     ) -> Result<Option<Arc<Shared>>, Rejection> {
-        match self.find(hash, key) {
+        match self.find(hash, key, class) {
             Some(id) => self.lease(id).map(Some),
             None => self.account.may_create().map(|()| None),
         }
@@ -130,8 +142,8 @@ impl<K> PartitionsState<K> {
     /// caller must drop outside the lock: the partition that was evicted, or the new one if it was
     /// rejected.
     ///
-    /// It gets these limits, which must be valid, unless it is made with them; and the share of its
-    /// own in the shared capacity, or that of all.
+    /// It gets these limits, which must be valid, unless it is made with them; and the key that it
+    /// has in the shared capacity, or a new one with the share of all.
     pub(super) fn create(
         &mut self,
         spare: &mut Option<Partition<K>>,
@@ -139,7 +151,7 @@ impl<K> PartitionsState<K> {
         pooled: Option<(&SharedPool, Option<Key>, &Share)>,
     ) -> Result<Arc<Shared>, Rejection> {
         let new = spare.take().expect("a new partition");
-        let (hash, shared) = (new.hash, Arc::clone(&new.shared));
+        let (hash, class, shared) = (new.hash, new.class, Arc::clone(&new.shared));
         let Created { id, evicted, .. } = self.account.create(new).map_err(|(refused, rejection)| {
             *spare = Some(refused);
             rejection
@@ -148,8 +160,8 @@ impl<K> PartitionsState<K> {
         self.index.insert_unique(hash, id, |&id| self.account.get(id).hash);
         shared.join(id);
         self.prepare(&shared, limits);
-        if let Some((pool, own, share)) = pooled {
-            pool.join(own.unwrap_or_else(|| pool.add(share)), &shared);
+        if let Some((pool, known, share)) = pooled {
+            pool.join(known, class, share, &shared);
         }
         Ok(shared)
     }
@@ -172,17 +184,17 @@ impl<K> PartitionsState<K> {
         }
     }
 
-    /// Makes a share of its own for a key that has none, in place of that of its partition, if it
-    /// has one.
+    /// Makes a share of its own for a key that has none, in place of that of its partitions, if it
+    /// has any.
     pub(super) fn own_share(
         &mut self,
-        id: Option<Id>,
+        known: Option<Key>,
         hash: u64,
         new: &mut Option<K>,
         pool: &SharedPool,
         share: &Share,
     ) -> Key {
-        let pool_key = pool.own(id.map(|id| &*self.account.get(id).shared), share);
+        let pool_key = pool.own(known, share);
         if let Some(key) = new.take() {
             self.shares.add(hash, key, pool_key);
         }
@@ -204,7 +216,7 @@ impl<K> PartitionsState<K> {
             gone.shared.give_hint(hint::GONE, true);
             state.snapshot(read_at)
         });
-        self.gone.count(&snapshot);
+        self.gone.count(gone.class, &snapshot);
         gone
     }
 
@@ -225,8 +237,8 @@ impl<K> PartitionsState<K> {
         iter::from_fn(|| take(&mut self.account).map(|gone| self.forget(gone))).take(BATCH).collect()
     }
 
-    pub(super) fn discard<Q: Lookup<K> + ?Sized>(&mut self, hash: u64, key: &Q) -> Option<Partition<K>> {
-        let id = self.find(hash, key)?;
+    pub(super) fn discard<Q: Lookup<K> + ?Sized>(&mut self, hash: u64, key: &Q, class: Class) -> Option<Partition<K>> {
+        let id = self.find(hash, key, class)?;
         let gone = self.account.discard(id)?;
         Some(self.forget((id, gone)))
     }

@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use bulklink_core::{Instant, Snapshot, Totals};
 
-use super::{Handle, Status};
+use super::{Class, Handle, Status};
 use crate::foreign::discard;
 use crate::gate::shared::Shared;
 use crate::limit::Adaptive;
@@ -67,6 +67,21 @@ pub struct Sums {
     pub closed_rejected: u64,
     /// All counters of the partitions' bulkheads.
     pub totals: Totals,
+    /// The calls of each [class](crate::Partitions::class), in the order of
+    /// [`Class::ALL`](super::Class::ALL). Without classes, all are of the normal one.
+    pub classes: [ClassSums; Class::ALL.len()],
+}
+
+/// The figures of the calls of a [class](crate::Partitions::class), in all partitions together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClassSums {
+    /// Units in use.
+    pub in_use: usize,
+    /// Calls waiting.
+    pub waiting: usize,
+    /// All counters.
+    pub totals: Totals,
 }
 
 impl Handle {
@@ -110,7 +125,7 @@ impl Sums {
     pub(super) fn read(
         status: &Status,
         mut counted: Gone,
-        bulkheads: Vec<Arc<Shared>>,
+        bulkheads: Vec<(Class, Arc<Shared>)>,
         now: Option<Instant>,
         mut look: impl FnMut(&Snapshot, Option<&Adaptive>),
     ) -> Sums {
@@ -121,7 +136,7 @@ impl Sums {
             closed_rejected: status.totals.closed_rejected,
             ..Sums::default()
         };
-        for shared in bulkheads {
+        for (class, shared) in bulkheads {
             let (snapshot, adaptive) = shared.with_gate(|state| (state.snapshot(now), state.adaptive()));
             sums.in_flight += snapshot.in_flight;
             sums.in_use += snapshot.in_use;
@@ -131,6 +146,9 @@ impl Sums {
             sums.waiting_room = sums.waiting_room.saturating_add(snapshot.limits.waiting_room);
             sums.written_off += snapshot.written_off;
             sums.waiting += snapshot.waiting;
+            let of_class = &mut sums.classes[class as usize];
+            of_class.in_use += snapshot.in_use;
+            of_class.waiting += snapshot.waiting;
             sums.waiting_units += snapshot.waiting_units;
             sums.uncollected += snapshot.uncollected;
             if let Some(adaptive) = &adaptive {
@@ -138,7 +156,7 @@ impl Sums {
                 *limit = limit.saturating_add(adaptive.state.limit);
                 sums.failed_limits += usize::from(adaptive.has_failed);
             }
-            counted.count(&snapshot);
+            counted.count(class, &snapshot);
             look(&snapshot, adaptive.as_ref());
             // The partition may be gone by now, and its own handlers are foreign.
             discard(shared);
@@ -148,7 +166,11 @@ impl Sums {
             sums.capacity_excess = shared.in_use.saturating_sub(shared.capacity);
             sums.waiting_room = shared.waiting_room.unwrap_or(sums.waiting_room);
         }
-        (sums.taken_back, sums.ended_late, sums.totals) = (counted.taken_back, counted.ended_late, counted.totals);
+        (sums.taken_back, sums.ended_late) = (counted.taken_back, counted.ended_late);
+        for (of_class, totals) in sums.classes.iter_mut().zip(counted.totals) {
+            of_class.totals = totals;
+            sums.totals += totals;
+        }
         (sums.holds, sums.cumulative_hold) = (counted.holds, counted.cumulative_hold);
         #[cfg(feature = "std")]
         {
@@ -159,10 +181,15 @@ impl Sums {
 
     /// Returns these sums with the calls that were counted since earlier ones.
     pub(super) fn since(&self, earlier: &Sums) -> Sums {
+        let mut classes = self.classes;
+        for (now, before) in classes.iter_mut().zip(&earlier.classes) {
+            now.totals = now.totals.since(&before.totals);
+        }
         Sums {
             limit_rejected: self.limit_rejected.wrapping_sub(earlier.limit_rejected),
             closed_rejected: self.closed_rejected.wrapping_sub(earlier.closed_rejected),
             totals: self.totals.since(&earlier.totals),
+            classes,
             ..self.clone()
         }
     }
@@ -180,11 +207,12 @@ pub(super) struct Gone {
     busy: Duration,
     #[cfg(feature = "std")]
     offered: Duration,
-    totals: Totals,
+    /// By class.
+    totals: [Totals; Class::ALL.len()],
 }
 
 impl Gone {
-    pub(super) fn count(&mut self, one: &Snapshot) {
+    pub(super) fn count(&mut self, class: Class, one: &Snapshot) {
         self.taken_back = self.taken_back.wrapping_add(one.taken_back);
         self.ended_late = self.ended_late.wrapping_add(one.ended_late);
         self.holds = self.holds.wrapping_add(one.holds);
@@ -194,6 +222,6 @@ impl Gone {
             self.busy = self.busy.saturating_add(one.busy());
             self.offered = self.offered.saturating_add(one.offered());
         }
-        self.totals += one.totals;
+        self.totals[class as usize] += one.totals;
     }
 }

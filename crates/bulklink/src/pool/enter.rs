@@ -4,10 +4,10 @@ use core::num::NonZeroU64;
 use core::task::Waker;
 
 use bulklink_core::plumbing::Joining;
-use bulklink_core::pool::{Bound, Head, Prepared};
+use bulklink_core::pool::{Bound, Head, LineId, Prepared};
 use bulklink_core::{Grant, Instant, InvalidArgument, Request, Ticket};
 
-use super::members::{Reach, line_of};
+use super::members::Reach;
 use super::{Outputs, PoolState, SharedPool};
 use crate::Rejection;
 use crate::gate::enter::NotGranted;
@@ -65,12 +65,12 @@ impl Shared {
             None => enter(Way::NoRoom(Bound::Key), None),
             Some(pool) => pool.state.with(|state| {
                 // It has left: no call is admitted.
-                let Some(key) = state.members.key_of(self) else { return enter(Way::NoRoom(Bound::Key), Some(pool)) };
+                let Some(line) = state.members.line_of(self) else { return enter(Way::NoRoom(Bound::Key), Some(pool)) };
                 let now = state.at(Some(now));
-                state.pool.begin(line_of(key));
-                let way = self.way(state, key, request, &mut reach, now);
+                state.pool.begin(line);
+                let way = self.way(state, line, request, &mut reach, now);
                 let entered = enter(way, Some(pool));
-                state.finish(self, key, &entered.2, &mut reach, now);
+                state.finish(self, line, &entered.2, &mut reach, now);
                 entered
             }),
         };
@@ -79,14 +79,7 @@ impl Shared {
     }
 
     /// Asks the pool for units, or for a place in the queue.
-    fn way(
-        &self,
-        state: &mut PoolState,
-        key: bulklink_core::pool::Key,
-        request: &Request,
-        reach: &mut Reach,
-        now: Instant,
-    ) -> Way {
+    fn way(&self, state: &mut PoolState, line: LineId, request: &Request, reach: &mut Reach, now: Instant) -> Way {
         let cost = request.units();
         let (demand, would_reject, may_run, has_place) = self.member(|state| {
             state.advance(Some(now));
@@ -103,7 +96,7 @@ impl Shared {
         let call = Head { cost: [cost, 0], may_run };
         let PoolState { pool, members, .. } = state;
         let wants_place = request.wants_place() && has_place;
-        let prepared = pool.prepare(&mut members.lines(reach), line_of(key), &demand, call, wants_place, now);
+        let prepared = pool.prepare(&mut members.lines(reach), line, &demand, call, wants_place, now);
         match prepared {
             Ok(Prepared::Lent) => Way::Gate { lent: demand.in_use[0] + cost },
             Ok(Prepared::Queues) => Way::Gate { lent: 0 },

@@ -16,31 +16,32 @@ pub(super) struct Members {
     /// By the number of the key.
     all: Vec<Member>,
     /// By the number of the partition.
-    keys: Vec<Option<Key>>,
+    lines: Vec<Option<LineId>>,
 }
 
-/// A key, with its bulkhead if it has one.
+/// A key, with its bulkheads by class.
 #[derive(Debug, Default)]
 struct Member {
-    bulkhead: Option<Weak<Shared>>,
+    bulkheads: [Option<Weak<Shared>>; Class::ALL.len()],
     /// Whether the key stays without a bulkhead, because it has a share of its own.
     is_own: bool,
 }
 
-/// The line of the calls of a key.
-pub(super) fn line_of(key: Key) -> LineId {
-    LineId { key, class: Class::Normal }
+impl Member {
+    fn stays(&self) -> bool {
+        self.is_own || self.bulkheads.iter().any(Option::is_some)
+    }
 }
 
 impl Members {
-    pub(super) fn join(&mut self, key: Key, shared: &Shared) {
+    pub(super) fn join(&mut self, line: LineId, shared: &Shared) {
         let Some(partition) = shared.partition() else { return };
-        self.at(key).bulkhead = Some(Weak::clone(&shared.this));
+        self.at(line.key).bulkheads[line.class as usize] = Some(Weak::clone(&shared.this));
         let number = partition.to_bits() as usize;
-        if number >= self.keys.len() {
-            self.keys.resize(number + 1, None);
+        if number >= self.lines.len() {
+            self.lines.resize(number + 1, None);
         }
-        self.keys[number] = Some(key);
+        self.lines[number] = Some(line);
     }
 
     /// Has a key stay without a bulkhead.
@@ -48,13 +49,18 @@ impl Members {
         self.at(key).is_own = true;
     }
 
-    /// Returns the key of the bulkhead, and whether it stays.
-    pub(super) fn leave(&mut self, shared: &Shared) -> Option<(Key, bool)> {
-        let key = self.key_of(shared)?;
-        self.keys[shared.partition()?.to_bits() as usize] = None;
-        let member = self.at(key);
-        member.bulkhead = None;
-        Some((key, member.is_own))
+    /// Returns the line of the bulkhead, and whether its key stays.
+    pub(super) fn leave(&mut self, shared: &Shared) -> Option<(LineId, bool)> {
+        let line = self.line_of(shared)?;
+        self.lines[shared.partition()?.to_bits() as usize] = None;
+        let member = self.at(line.key);
+        member.bulkheads[line.class as usize] = None;
+        Some((line, member.stays()))
+    }
+
+    /// Returns whether a key that was known is still there. None was added meanwhile.
+    pub(super) fn has(&self, key: Key) -> bool {
+        self.all.get(key.number()).is_some_and(Member::stays)
     }
 
     fn at(&mut self, key: Key) -> &mut Member {
@@ -65,17 +71,17 @@ impl Members {
         &mut self.all[number]
     }
 
-    /// Returns the key of a bulkhead, unless that has left.
-    pub(super) fn key_of(&self, shared: &Shared) -> Option<Key> {
+    /// Returns the line of a bulkhead, unless that has left.
+    pub(super) fn line_of(&self, shared: &Shared) -> Option<LineId> {
         // Its partition may be another's by now.
         if !shared.has(hint::POOLED) {
             return None;
         }
-        *self.keys.get(shared.partition()?.to_bits() as usize)?
+        *self.lines.get(shared.partition()?.to_bits() as usize)?
     }
 
-    pub(super) fn get(&self, key: Key) -> Option<Arc<Shared>> {
-        self.all.get(key.number())?.bulkhead.as_ref()?.upgrade()
+    pub(super) fn get(&self, line: LineId) -> Option<Arc<Shared>> {
+        self.all.get(line.key.number())?.bulkheads[line.class as usize].as_ref()?.upgrade()
     }
 
     /// Returns the way to all bulkheads. Their outputs come into `reach`.
@@ -96,7 +102,7 @@ pub(super) struct Lines<'a> {
 
 impl Lines<'_> {
     fn with<T>(&mut self, line: LineId, work: impl FnOnce(&mut GateState) -> T) -> Option<T> {
-        let shared = self.members.get(line.key)?;
+        let shared = self.members.get(line)?;
         let (worked, outputs) = shared.member(|state| {
             let worked = work(state);
             (worked, Shared::take_undelivered(state))

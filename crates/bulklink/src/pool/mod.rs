@@ -14,7 +14,7 @@ use core::task::Waker;
 
 use bulklink_core::plumbing::Wakes;
 pub use bulklink_core::pool::Bound;
-use bulklink_core::pool::{Demand, Key, Limits, Pool};
+use bulklink_core::pool::{Class, Demand, Key, Limits, LineId, Pool};
 use bulklink_core::{Instant, InvalidArgument};
 
 pub use share::{Share, SharedStatus};
@@ -27,8 +27,8 @@ use crate::gate::patience::inside;
 use crate::gate::shared::{Shared, hint};
 use crate::gate::state::GateState;
 use crate::identity::Identity;
+use members::Members;
 pub(crate) use members::Reach;
-use members::{Members, line_of};
 
 /// A capacity that many bulkheads share.
 #[derive(Debug)]
@@ -57,10 +57,15 @@ impl PoolState {
         now
     }
 
-    /// Ends an input to the bulkhead of a key, and lends units to those whose turn it is.
-    fn finish(&mut self, shared: &Shared, key: Key, demand: &Demand, reach: &mut Reach, now: Instant) {
+    /// Adds a key with a share that was [checked](Share::check_for_all).
+    fn add(&mut self, share: &Share) -> Key {
+        self.pool.add(share.inner()).expect("nothing is kept for it")
+    }
+
+    /// Ends an input to the bulkhead of a line, and lends units to those whose turn it is.
+    fn finish(&mut self, shared: &Shared, line: LineId, demand: &Demand, reach: &mut Reach, now: Instant) {
         let mut lines = self.members.lines(reach);
-        if let Some(units) = self.pool.finish(&mut lines, line_of(key), demand, now) {
+        if let Some(units) = self.pool.finish(&mut lines, line, demand, now) {
             shared.publish_lent(units);
         }
     }
@@ -87,40 +92,44 @@ impl SharedPool {
         Arc::clone(&self.identities[place])
     }
 
-    /// Adds a key with a share that was [checked](Share::check_for_all).
-    pub(crate) fn add(&self, share: &Share) -> Key {
-        self.state.with(|state| state.pool.add(share.inner()).expect("nothing is kept for it"))
-    }
-
-    /// Returns a key that stays when its bulkhead leaves: that of this bulkhead, if it has one, or
-    /// a new one with this share.
-    pub(crate) fn own(&self, shared: Option<&Shared>, share: &Share) -> Key {
-        let present = self.state.with(|state| state.members.key_of(shared?));
-        let key = present.unwrap_or_else(|| self.add(share));
-        self.state.with(|state| state.members.own(key));
-        key
-    }
-
-    /// Has the bulkhead of a partition be that of a key. It is not in use.
-    pub(crate) fn join(&self, key: Key, shared: &Shared) {
+    /// Returns a key that stays when its bulkheads leave: this, or a new one with this share.
+    pub(crate) fn own(&self, known: Option<Key>, share: &Share) -> Key {
         self.state.with(|state| {
-            state.members.join(key, shared);
+            let key = known.unwrap_or_else(|| state.add(share));
+            state.members.own(key);
+            key
+        })
+    }
+
+    /// Returns the key of a bulkhead, unless that has left.
+    pub(crate) fn key_of(&self, shared: &Shared) -> Option<Key> {
+        self.state.with(|state| state.members.line_of(shared).map(|line| line.key))
+    }
+
+    /// Has the bulkhead of a partition be that of a class of the key that is known, or of a new one
+    /// with this share. It is not in use.
+    pub(crate) fn join(&self, known: Option<Key>, class: Class, share: &Share, shared: &Shared) {
+        self.state.with(|state| {
+            // The partition that has made room may have been the last of the key.
+            let known = known.filter(|&key| state.members.has(key));
+            let key = known.unwrap_or_else(|| state.add(share));
+            state.members.join(LineId { key, class }, shared);
             shared.give_hint(hint::POOLED, true);
             shared.member(|_| ());
         });
     }
 
-    /// Has the bulkhead of a partition, which is idle, no longer be that of a key: from then on no
-    /// call is admitted by it. The units that it was lent are free, for which no call waits. The
-    /// key is removed, unless it has a share of its own.
+    /// Has the bulkhead of a partition, which is idle, no longer be that of its key: from then on
+    /// no call is admitted by it. The units that it was lent are free, for which no call waits. The
+    /// key is removed, unless it has other bulkheads or a share of its own.
     pub(crate) fn leave(&self, shared: &Shared) {
         self.state.with(|state| {
-            let Some((key, is_own)) = state.members.leave(shared) else { return };
+            let Some((line, stays)) = state.members.leave(shared) else { return };
             shared.give_hint(hint::POOLED, false);
             let in_use = shared.member(|state| state.demand().in_use);
-            state.pool.vacate(line_of(key), in_use);
-            if !is_own {
-                state.pool.remove(key);
+            state.pool.vacate(line, in_use);
+            if !stays {
+                state.pool.remove(line.key);
             }
         });
     }
@@ -137,11 +146,12 @@ impl SharedPool {
             let now = state.at(Some(now));
             let share = share.inner();
             let changed = share.check(state.pool.limits()).and_then(|()| state.pool.set_share(key, share));
-            if let Some(shared) = state.members.get(key) {
+            for line in Class::ALL.map(|class| LineId { key, class }) {
+                let Some(shared) = state.members.get(line) else { continue };
                 // It is lent no unit beyond a lower ceiling.
-                state.pool.begin(line_of(key));
+                state.pool.begin(line);
                 let demand = shared.member(|state| state.demand());
-                state.finish(&shared, key, &demand, &mut reach, now);
+                state.finish(&shared, line, &demand, &mut reach, now);
                 reach.push((shared, None));
             }
             state.with_lines(&mut reach, |_, _| ());
@@ -213,12 +223,12 @@ impl Shared {
     ) -> T {
         let Some(pool) = self.pool() else { return self.with_own_gate(work) };
         pool.state.with(|state| {
-            let Some(key) = state.members.key_of(self) else { return self.with_own_gate(work) };
-            state.pool.begin(line_of(key));
+            let Some(line) = state.members.line_of(self) else { return self.with_own_gate(work) };
+            state.pool.begin(line);
             let (worked, mark, demand) = self.member(|state| (work(state), state.mark(), state.demand()));
             state.mark = state.mark.max(mark);
             let now = state.at(now);
-            state.finish(self, key, &demand, reach, now);
+            state.finish(self, line, &demand, reach, now);
             worked
         })
     }

@@ -191,6 +191,12 @@ impl Model {
         self.advance(now);
     }
 
+    /// The gate of a line goes, which has neither operations nor waiters.
+    pub fn vacate(&mut self, line: Line) {
+        assert!(!self.is_line_busy(line));
+        self.held_up.retain(|&held_up| held_up != line);
+    }
+
     /// Changes the limits. Returns whether that is possible.
     pub fn reconfigure(&mut self, limits: &Limits, now: Time) -> bool {
         let kept = self.kept_floors();

@@ -33,8 +33,17 @@ impl Model {
     }
 
     pub fn is_busy(&self, key: Key) -> bool {
-        let runs = self.running.iter().any(|operation| operation.line.key == key);
-        runs || self.waiting.iter().any(|waiter| waiter.line.key == key)
+        self.has_calls(|line| line.key == key)
+    }
+
+    /// Returns whether a call of this line runs or waits.
+    pub fn is_line_busy(&self, line: Line) -> bool {
+        self.has_calls(|one| one == line)
+    }
+
+    fn has_calls(&self, is_it: impl Fn(Line) -> bool) -> bool {
+        self.running.iter().any(|operation| is_it(operation.line))
+            || self.waiting.iter().any(|waiter| is_it(waiter.line))
     }
 
     pub fn lines(&self) -> impl Iterator<Item = Line> + use<> {

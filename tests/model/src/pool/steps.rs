@@ -36,6 +36,8 @@ pub enum Step {
     HoldUp(usize, usize),
     /// The pool gets other limits.
     Limits(usize),
+    /// The gate of a line goes, if it is idle.
+    Vacate(usize, usize),
     /// A key is removed, if it is idle.
     Remove(usize),
     /// A key that was removed is added again, with the share that it had at first.
@@ -72,6 +74,10 @@ impl<L: Driven> Machine for World<L> {
                 Some(Input::HoldUp(Line { key, class }))
             }),
             Step::Limits(index) => Some(Input::Limits(index % self.start.limits.len())),
+            Step::Vacate(key, class) => self.present(key).and_then(|key| {
+                let line = Line { key, class: *pick(&self.start.classes, class)? };
+                (!self.model.is_line_busy(line)).then_some(Input::Vacate(line))
+            }),
             Step::Remove(key) => self.present(key).filter(|&key| !self.model.is_busy(key)).map(Input::Remove),
             Step::Add(index) => {
                 let absent: Vec<_> = (0..self.keys.len()).filter(|&key| self.keys[key].is_none()).collect();

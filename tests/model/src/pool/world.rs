@@ -34,6 +34,8 @@ pub enum Input {
     HoldUp(Line),
     /// The pool gets other limits, by their place.
     Limits(usize),
+    /// The gate of an idle line goes, and with the next call there is a new one.
+    Vacate(Line),
     /// An idle key is removed.
     Remove(Key),
     /// A key that was removed is added, with this share.
@@ -157,6 +159,10 @@ impl World<Lists> {
             changes.extend(self.start.classes.iter().map(|&class| Input::HoldUp(Line { key, class })));
             let shares = self.start.other_shares.iter().chain([&paused]);
             changes.extend(shares.map(|&share| Input::Share(key, share)));
+            if let [_, .., worst] = self.start.classes[..] {
+                let line = Line { key, class: worst };
+                changes.extend((!self.model.is_line_busy(line)).then_some(Input::Vacate(line)));
+            }
             if !self.model.is_busy(key) {
                 changes.push(Input::Remove(key));
             }
@@ -228,6 +234,12 @@ impl<L: Driven> World<L> {
                 assert_eq!(changed.is_ok(), is_possible, "{changed:?}");
                 self.serve();
                 self.is_changed |= is_possible;
+            }
+            Input::Vacate(line) => {
+                let id = self.id(line).expect("it is there");
+                self.lines.forget(id);
+                self.pool.vacate(id, [0; 2]);
+                self.model.vacate(line);
             }
             Input::Remove(key) => {
                 let id = self.keys[key].take().expect("it is there");

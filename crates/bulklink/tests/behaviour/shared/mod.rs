@@ -1,6 +1,7 @@
 //! Keys that share one capacity: turns, shares, rooms, and all ways of a bulkhead.
 
 mod attack;
+mod classes;
 mod rooms;
 mod settings;
 mod shares;

@@ -1,6 +1,6 @@
 //! Building, resizing, and settings that are refused.
 
-use bulklink::partitions::Share;
+use bulklink::partitions::{Class, Share};
 
 use super::{builder, call, load, models, shared};
 use crate::{executor, slot};
@@ -47,6 +47,10 @@ fn invalid_settings_are_named() {
         of(shared().share(Share::new().floor(3))),
         of(shared().share(Share::new().floor(1).kept())),
         of(shared().label("")),
+        of(shared().class_headroom(Class::Background, 2)),
+        of(shared().class_relief(0)),
+        of(builder(&executor).class_relief(3).parallelism(1)),
+        of(builder(&executor).class_headroom(Class::Normal, 1).parallelism(1)),
     ];
     let models = shared().build().expect("valid");
     let invalid = |share| models.set_share("ann", share).expect_err("invalid").to_string();
@@ -64,6 +68,10 @@ fn invalid_settings_are_named() {
             "partitions models: floor must be at most 2, the capacity or the ceiling of the key, got 3",
             "partitions models: floor must not be kept: a key needs a share of its own for that, got 1",
             "label must not be blank, got \"\"",
+            "partitions models: class_headroom must be less than the capacity, 2, got 2",
+            "partitions models: class_relief must be at least 1, got 0",
+            "partitions models: class_relief needs a shared_capacity, which is not set, got 3",
+            "partitions models: class_headroom needs a shared_capacity, which is not set, got 1",
             "partitions models: floor must be at most 1, the capacity or the ceiling of the key, got 2",
             "partitions models: shared_capacity must be at least 1 and at most 2147483647, got 0",
             "partitions models: shared_capacity must be set by the builder, got nothing",

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::{env, thread};
 
-use bulklink::partitions::Share;
+use bulklink::partitions::{Class, Share};
 use bulklink::testing::{Executor, FakeClock, FakeRuntime};
 use bulklink::{EventFilter, Partitions};
 
@@ -21,6 +21,9 @@ use worker::{Soak, work};
 type Models = Partitions<String, FakeRuntime>;
 
 const KEYS: [&str; 6] = ["ann", "bob", "cid", "dan", "eve", "fay"];
+/// The normal one is the most frequent.
+const CLASSES: [Class; 6] =
+    [Class::Critical, Class::Normal, Class::Normal, Class::Normal, Class::Sheddable, Class::Background];
 const CAPACITIES: [usize; 3] = [3, 4, 8];
 const LARGEST: usize = 8;
 const THREADS: u64 = 4;
@@ -59,7 +62,7 @@ fn units_are_conserved_while_events_are_observed() {
 fn soak(operations: u64, is_observed: bool, max_partitions: usize) {
     let mut executor = Executor::new(FakeClock::new());
     let builder = Partitions::builder_on(executor.runtime(), "models").shared_capacity(LARGEST);
-    let builder = builder.shared_waiting_room(10).waiting_room(6).wait_limit(ms(200));
+    let builder = builder.shared_waiting_room(10).waiting_room(6).wait_limit(ms(200)).class_relief(3);
     let models: Models = builder.max_partitions(max_partitions).build().expect("valid");
     let seen = Arc::new(AtomicU64::new(0));
     if is_observed {
@@ -147,7 +150,10 @@ impl Controller<'_> {
                 self.pause_key(key, is_paused);
             }
             6 => self.pause_all(),
-            7 => _ = self.soak.models.discard(KEYS[key]),
+            7 => {
+                let class = CLASSES[self.random.below(CLASSES.len())];
+                self.soak.models.class(class).discard(KEYS[key]);
+            }
             8 => _ = self.soak.models.handle().cleanup_idle(),
             9 => {
                 let shared = self.soak.models.status().shared.expect("shared");
@@ -183,7 +189,8 @@ impl Controller<'_> {
     fn set_ceiling(&mut self, key: usize, units: usize) {
         self.shares[key] = self.shares[key].ceiling(units);
         let models = &self.soak.models;
-        let in_use = || models.partition(KEYS[key]).map_or(0, |handle| handle.status().in_use);
+        let of_class = |class| models.class(class).partition(KEYS[key]).map_or(0, |handle| handle.status().in_use);
+        let in_use = || Class::ALL.map(of_class).into_iter().sum();
         change(&self.soak.witness.keys[key], units, || models.set_share(KEYS[key], self.shares[key]).is_ok(), in_use);
     }
 

@@ -11,7 +11,7 @@ use bulklink::testing::FakeRuntime;
 use bulklink::{OwnedSlot, OwnedSlotFuture, Reason, Rejection, Request};
 
 use super::witness::{Before, Units, Witness};
-use super::{KEYS, Models, Random};
+use super::{CLASSES, KEYS, Models, Random};
 use crate::ms;
 
 /// The most calls of a thread that wait.
@@ -116,15 +116,20 @@ impl Worker<'_> {
         }
     }
 
+    /// Returns the keys, for calls of any class.
+    fn models(&mut self) -> Models {
+        self.soak.models.class(CLASSES[self.random.below(CLASSES.len())])
+    }
+
     fn try_now(&mut self, key: usize) {
         let (request, before) = (self.request(), self.soak.witness.before(key));
-        let answer = self.soak.models.key(KEYS[key]).with(request).try_slot();
+        let answer = self.models().key(KEYS[key]).with(request).try_slot();
         self.note(key, before, answer);
     }
 
     fn begin(&mut self, key: usize) {
         let (request, before) = (self.request(), self.soak.witness.before(key));
-        let future = self.soak.models.key(KEYS[key]).with(request).slot();
+        let future = self.models().key(KEYS[key]).with(request).slot();
         let mut waiting = Waiting { key, before, woken: Arc::default(), future };
         match waiting.poll() {
             Poll::Ready(answer) => self.note(key, before, answer),
@@ -152,14 +157,14 @@ impl Worker<'_> {
         // Those that wait would keep what they are handed.
         self.waiting.clear();
         let (before, wait) = (self.soak.witness.before(key), ms(self.random.below(10) as u64));
-        let answer = self.soak.models.key(KEYS[key]).within(wait).blocking_slot();
+        let answer = self.models().key(KEYS[key]).within(wait).blocking_slot();
         self.note(key, before, answer);
         self.held.clear();
     }
 
     fn submit(&mut self, key: usize) {
         let (witness, before) = (Arc::clone(&self.soak.witness), self.soak.witness.before(key));
-        let submitted = self.soak.models.key(KEYS[key]).submit(async move {
+        let submitted = self.models().key(KEYS[key]).submit(async move {
             let _units = witness.enter(key, 1, before);
             YieldOnce(false).await;
         });
