@@ -93,6 +93,36 @@ fn a_share_is_known_to_a_class_that_comes_later() {
 }
 
 #[test]
+fn classes_of_a_key_without_a_share_of_its_own_have_one_together() {
+    let executor = executor();
+    let builder = builder(&executor).shared_capacity(8).share(Share::new().ceiling(2)).max_partitions(3);
+    let models = builder.build().expect("valid");
+    let batch = models.class(Class::Background);
+    let running = [&models, &batch].map(|models| models.key("ann").try_slot().expect("two of two"));
+    assert!(models.key("ann").try_slot().is_err() && batch.key("ann").try_slot().is_err());
+    let [first, second] = running;
+    drop(first);
+    assert!(models.discard("ann"));
+    // The other class goes on with the same key, and so does one that comes again.
+    let again = models.key("ann").try_slot().expect("two of two");
+    assert!(models.class(Class::Critical).key("ann").try_slot().is_err());
+    drop((again, second));
+    assert_eq!(load(&models), [(0, 0); 2]);
+}
+
+#[test]
+fn a_class_takes_the_place_of_the_only_partition_of_its_key() {
+    let executor = executor();
+    let models = builder(&executor).shared_capacity(2).max_partitions(1).build().expect("valid");
+    for class in [CLASSES, CLASSES].concat() {
+        let both = [(); 2].map(|()| models.class(class).key("ann").try_slot().expect("free"));
+        assert_eq!((models.status().partitions, load(&models)), (1, [(2, 0); 2]));
+        drop(both);
+    }
+    assert_eq!((models.status().totals.evicted, load(&models)), (7, [(0, 0); 2]));
+}
+
+#[test]
 fn waiters_of_a_key_are_bounded_in_all_classes_together() {
     let mut executor = executor();
     let models = models(&executor, 1);
