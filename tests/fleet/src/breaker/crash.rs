@@ -54,29 +54,30 @@ pub(super) fn run(ground: &Ground, effort: &Effort) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// From the death of the prober to the probe of another process. The lease has just begun.
+/// From the beginning of the lease of a prober, which is killed at once, to the probe of another
+/// process: a test that is slow to hear of the lease measures all of it.
 fn measure(store: impl CircuitStore, prober: &Prober, ground: &Ground) -> Result<Nanos> {
     let mut process = Process::start(prober, ground)?;
-    process.expect("ready")?;
+    process.read("ready")?;
     let member = Member::join(store, &prober.label, settings())?;
     member.breaker.admit().ok().context("a new circuit is closed")?.fail();
-    process.expect("probe")?;
-    let death = now();
+    let begun: Nanos = process.read("probe")?.parse().context("a time")?;
     process.kill()?;
     member.runtime.block_on(async {
-        let call = asked(&member.breaker).await?;
+        let (call, _) = asked(&member.breaker).await?;
         let freed = now();
         call.succeed();
-        Ok(freed.saturating_sub(death))
+        Ok(freed.saturating_sub(begun))
     })
 }
 
-/// Asks until a probe is let through.
-async fn asked(breaker: &Breaker) -> Result<bulklink_breaker::Call<'_>> {
+/// Asks until a probe is let through. Returns when that was asked for, too.
+async fn asked(breaker: &Breaker) -> Result<(bulklink_breaker::Call<'_>, Nanos)> {
     let patience = now() + 30_000_000_000;
     loop {
+        let begun = now();
         match breaker.ask().await {
-            Ok(call) if call.is_probe() => return Ok(call),
+            Ok(call) if call.is_probe() => return Ok((call, begun)),
             // Of the closed circuit, if this process does not know yet that it is open.
             Ok(call) => call.ignore(),
             Err(_) => {}
@@ -101,11 +102,12 @@ impl Process {
         Ok(Process { child, answers })
     }
 
-    fn expect(&mut self, answer: &str) -> Result<()> {
+    /// Reads a line that begins with this word. Returns the rest.
+    fn read(&mut self, word: &str) -> Result<String> {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
-        ensure!(line.trim() == answer, "the prober ended before {answer}");
-        Ok(())
+        let rest = line.trim().strip_prefix(word).with_context(|| format!("the prober ended before {word}"))?;
+        Ok(rest.trim().to_owned())
     }
 
     /// Kills it with SIGKILL.
@@ -123,8 +125,8 @@ impl Drop for Process {
     }
 }
 
-/// Is a prober: writes `ready` once it shares the circuit, and `probe` when it has one, which it
-/// holds until it is killed. When its input ends, because its parent is gone, it ends too.
+/// Is a prober: writes `ready` once it shares the circuit, and `probe` when it has one, with the
+/// time at which it asked for it. It holds the probe until it is killed. When its input ends, because its parent is gone, it ends too.
 ///
 /// # Errors
 ///
@@ -140,8 +142,8 @@ pub fn probe(prober: &Prober) -> Result<()> {
     };
     println!("ready");
     member.runtime.block_on(async {
-        let _probe = asked(&member.breaker).await?;
-        println!("probe");
+        let (_probe, begun) = asked(&member.breaker).await?;
+        println!("probe {begun}");
         std::future::pending().await
     })
 }
