@@ -126,7 +126,8 @@ impl Drop for Process {
 }
 
 /// Is a prober: writes `ready` once it shares the circuit, and `probe` when it has one, with the
-/// time at which it asked for it. It holds the probe until it is killed. When its input ends, because its parent is gone, it ends too.
+/// time at which it asked for it. It holds the probe until it is killed. When its input ends,
+/// because its parent is gone, it ends too.
 ///
 /// # Errors
 ///
