@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bulklink_core::Instant;
-use bulklink_core::pool::{Class, Cost, Demand, Head, Key, Limits, LineId, Lines, Pool, Prepared, Share};
+use bulklink_core::pool::{Class, Demand, Head, Key, Limits, LineId, Lines, Pool, Prepared, Share};
 
 /// A pool, and the calls of its keys, each for one unit.
 #[derive(Debug)]
@@ -32,8 +32,8 @@ struct Count {
 impl Count {
     fn demand(self) -> Demand {
         let Count { in_use, waiting } = self;
-        let head = (waiting > 0).then_some(Head { cost: [1, 0], may_run: true });
-        Demand { in_use: [in_use, 0], waiting, units: [waiting.into(), 0], head }
+        let head = (waiting > 0).then_some(Head { cost: 1, may_run: true });
+        Demand { in_use, waiting, head }
     }
 }
 
@@ -42,7 +42,7 @@ impl Lines for Counts {
         self.lines[line.key.number()].demand()
     }
 
-    fn admit(&mut self, line: LineId, _: Cost, _: Instant) -> (bool, Demand) {
+    fn admit(&mut self, line: LineId, _: u32, _: Instant) -> (bool, Demand) {
         let count = &mut self.lines[line.key.number()];
         count.waiting -= 1;
         count.in_use += 1;
@@ -50,8 +50,8 @@ impl Lines for Counts {
         (true, count.demand())
     }
 
-    fn largest_cost(&mut self, _: LineId) -> Cost {
-        [1, 0]
+    fn largest_cost(&mut self, _: LineId) -> u32 {
+        1
     }
 
     fn displace(&mut self, line: LineId, _: Instant) -> Demand {
@@ -92,7 +92,7 @@ impl Pooled {
     ///
     /// If a call is not admitted, or does not wait.
     pub fn fill(&mut self, waiters: usize) {
-        for place in 0..self.pool.limits().capacity[0] as usize {
+        for place in 0..self.pool.limits().capacity as usize {
             let key = self.keys[place % self.keys.len()];
             assert!(self.enter(key, 1), "there is room");
             self.running.push_back(key);
@@ -114,8 +114,7 @@ impl Pooled {
         self.pool.begin(line(key));
         let demand = self.lines.lines[key.number()].demand();
         let now = Instant::from_nanos(self.now);
-        let prepared =
-            self.pool.prepare(&mut self.lines, line(key), &demand, Head { cost: [cost, 0], may_run: true }, true, now);
+        let prepared = self.pool.prepare(&mut self.lines, line(key), &demand, Head { cost, may_run: true }, true, now);
         let count = &mut self.lines.lines[key.number()];
         let is_admitted = prepared.expect("there is room") == Prepared::Lent;
         if is_admitted {

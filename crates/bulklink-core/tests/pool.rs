@@ -8,8 +8,8 @@ use bulklink_model::pool::{Input, Line, Lists, Start, World, share};
 use bulklink_model::search::{Extent, search};
 
 const EXTENTS: [Extent; 2] = [
-    Extent { depth: 3, scripts: 4_305_814, inputs: 4_497_130 },
-    Extent { depth: 4, scripts: 57_629_513, inputs: 60_108_196 },
+    Extent { depth: 3, scripts: 3_989_581, inputs: 4_164_650 },
+    Extent { depth: 4, scripts: 54_800_587, inputs: 57_134_042 },
 ];
 
 /// The usual class, and one that is worse.
@@ -26,9 +26,7 @@ fn worlds() -> Vec<Start> {
         with_one_class(),
         with_two_classes(),
         with_a_better_class(),
-        with_two_costs(),
         with_changes(),
-        with_another_quantum(),
         with_deadlines(),
         with_waiters(),
         with_wide_heads(),
@@ -43,20 +41,20 @@ fn with_one_class() -> Vec<Start> {
     let all = [
         vec![Share::PLAIN; 2],
         vec![Share::PLAIN; 3],
-        vec![share(2, [0; 2]), Share::PLAIN],
-        vec![share(1, [1, 0]), Share::PLAIN],
-        vec![kept(share(1, [1, 0])), Share::PLAIN],
-        vec![kept(share(1, [2, 0])), share(3, [1, 0])],
+        vec![share(2, 0), Share::PLAIN],
+        vec![share(1, 1), Share::PLAIN],
+        vec![kept(share(1, 1)), Share::PLAIN],
+        vec![kept(share(1, 2)), share(3, 1)],
         vec![below(1), Share::PLAIN],
         vec![with_room(1), paused()],
     ];
     for shares in all {
         for capacity in 1..=3 {
-            if shares.iter().any(|share| share.floor[0] >= capacity) {
+            if shares.iter().any(|share| share.floor >= capacity) {
                 continue;
             }
             for room in [0, 1, 3] {
-                for costs in [vec![[1, 0]], vec![[1, 0], [capacity.min(2), 0]]] {
+                for costs in [vec![1], vec![1, capacity.min(2)]] {
                     if capacity == 1 && costs.len() == 2 {
                         continue;
                     }
@@ -65,7 +63,7 @@ fn with_one_class() -> Vec<Start> {
                         worlds.push(Start {
                             limits: vec![limits(capacity, room), smaller.clone()],
                             shares: shares.clone(),
-                            other_shares: vec![below(1), kept(share(1, [1, 0]))],
+                            other_shares: vec![below(1), kept(share(1, 1))],
                             costs: costs.clone(),
                             classes: USUAL.into(),
                             changes: false,
@@ -84,12 +82,12 @@ fn with_one_class() -> Vec<Start> {
 /// were passed over.
 fn with_two_classes() -> Vec<Start> {
     let mut worlds = vec![];
-    for shares in [vec![Share::PLAIN; 2], vec![share(1, [1, 0]), Share::PLAIN], vec![below(1), Share::PLAIN]] {
+    for shares in [vec![Share::PLAIN; 2], vec![share(1, 1), Share::PLAIN], vec![below(1), Share::PLAIN]] {
         for (headroom, relief) in [(0, 0), (1, 0), (0, 1), (1, 2)] {
             for (capacity, room) in [(2, 2), (3, 3)] {
                 let mut limits = limits(capacity, room);
                 (limits.headroom, limits.relief) = ([0, 0, headroom, 0], relief);
-                for costs in [vec![[1, 0]], vec![[1, 0], [2, 0]]] {
+                for costs in [vec![1], vec![1, 2]] {
                     worlds.push(Start {
                         limits: vec![limits.clone()],
                         shares: shares.clone(),
@@ -119,46 +117,13 @@ fn with_a_better_class() -> Vec<Start> {
                 worlds.push(Start {
                     limits: vec![limits.clone(), self::limits(2, 3)],
                     shares: shares.clone(),
-                    other_shares: vec![kept(share(1, [1, 0]))],
-                    costs: vec![[1, 0], [2, 0]],
+                    other_shares: vec![kept(share(1, 1))],
+                    costs: vec![1, 2],
                     classes: BETTER.into(),
                     changes: false,
                     deadlines: false,
                     prelude,
                 });
-            }
-        }
-    }
-    worlds
-}
-
-/// Returns worlds where calls have a second cost.
-fn with_two_costs() -> Vec<Start> {
-    let mut worlds = vec![];
-    let all = [
-        vec![Share::PLAIN; 2],
-        vec![share(2, [0; 2]), Share::PLAIN],
-        vec![kept(share(1, [1, 2])), Share::PLAIN],
-        vec![within([2, 3]), Share::PLAIN],
-    ];
-    for shares in all {
-        for capacity in [[2, 4], [3, 4]] {
-            for waiting_units in [u64::MAX, 3] {
-                let mut limits = limits(capacity[0], 2);
-                (limits.capacity, limits.waiting_units[1]) = (capacity, waiting_units);
-                let enter = Input::Enter { line: USUAL_OF_FIRST, cost: [1, 3], may_queue: true, within: None };
-                for prelude in [vec![], vec![enter]] {
-                    worlds.push(Start {
-                        limits: vec![limits.clone()],
-                        shares: shares.clone(),
-                        other_shares: vec![],
-                        costs: vec![[1, 0], [1, 1], [1, 3]],
-                        classes: USUAL.into(),
-                        changes: false,
-                        deadlines: false,
-                        prelude,
-                    });
-                }
             }
         }
     }
@@ -178,9 +143,9 @@ fn with_changes() -> Vec<Start> {
                 headroom.headroom = [0, 1, 1, 0];
                 worlds.push(Start {
                     limits: vec![limits(2, 1), limits(1, 2), headroom],
-                    shares: vec![share(1, [0; 2]), share(2, [1, 0])],
-                    other_shares: vec![below(1), kept(share(1, [1, 0])), share(3, [2, 0])],
-                    costs: vec![[1, 0]],
+                    shares: vec![share(1, 0), share(2, 1)],
+                    other_shares: vec![below(1), kept(share(1, 1)), share(3, 2)],
+                    costs: vec![1],
                     classes: classes.clone(),
                     changes: true,
                     deadlines: false,
@@ -192,35 +157,12 @@ fn with_changes() -> Vec<Start> {
     worlds
 }
 
-/// Returns a world where another capacity of the second kind changes the order of those that wait.
-fn with_another_quantum() -> Vec<Start> {
-    let capacities = [[3, 6], [3, 5]].map(|capacity| {
-        let mut limits = limits(3, 4);
-        limits.capacity = capacity;
-        limits
-    });
-    let enter = |key, cost| {
-        let line = Line { key, class: USUAL[0] };
-        Input::Enter { line, cost, may_queue: true, within: None }
-    };
-    vec![Start {
-        limits: capacities.into(),
-        shares: vec![Share::PLAIN; 2],
-        other_shares: vec![],
-        costs: vec![[1, 1]],
-        classes: USUAL.into(),
-        changes: true,
-        deadlines: false,
-        prelude: vec![enter(0, [1, 3]), enter(1, [1, 1]), enter(1, [1, 0]), enter(0, [1, 1]), enter(1, [1, 1])],
-    }]
-}
-
 /// Returns worlds where calls expire at any time, in lines with a better class and without.
 fn with_deadlines() -> Vec<Start> {
     let mut worlds = vec![];
     let enter = |key, cost, within| {
         let line = Line { key, class: USUAL[0] };
-        Input::Enter { line, cost: [cost, 0], may_queue: true, within }
+        Input::Enter { line, cost, may_queue: true, within }
     };
     // A call of two units holds up another, until it expires.
     let held_up = [enter(0, 2, Some(1)), enter(1, 1, None), Input::Release(0)];
@@ -228,19 +170,19 @@ fn with_deadlines() -> Vec<Start> {
         limits: vec![limits(2, 3)],
         shares: vec![Share::PLAIN; 2],
         other_shares: vec![],
-        costs: vec![[1, 0], [2, 0]],
+        costs: vec![1, 2],
         classes: USUAL.into(),
         changes: false,
         deadlines: true,
         prelude: [busy(2, USUAL[0]), held_up.into()].concat(),
     });
-    for shares in [vec![Share::PLAIN; 2], vec![below(1), share(2, [1, 0])]] {
+    for shares in [vec![Share::PLAIN; 2], vec![below(1), share(2, 1)]] {
         for (capacity, classes) in [(1, USUAL.to_vec()), (2, USUAL.to_vec()), (2, BETTER.to_vec())] {
             worlds.push(Start {
                 limits: vec![limits(capacity, 2)],
                 shares: shares.clone(),
                 other_shares: vec![],
-                costs: vec![[1, 0], [capacity, 0]],
+                costs: vec![1, capacity],
                 classes,
                 changes: false,
                 deadlines: true,
@@ -255,19 +197,19 @@ fn with_deadlines() -> Vec<Start> {
 /// one more place.
 fn with_waiters() -> Vec<Start> {
     let mut worlds = vec![];
-    for shares in [vec![Share::PLAIN; 3], vec![share(3, [0; 2]), share(2, [1, 0]), Share::PLAIN]] {
+    for shares in [vec![Share::PLAIN; 3], vec![share(3, 0), share(2, 1), Share::PLAIN]] {
         for classes in [USUAL.to_vec(), BOTH.to_vec(), BETTER.to_vec()] {
             for (capacity, room) in [(1, 4), (2, 5), (3, 4)] {
                 let enter = |key, cost| {
                     let line = Line { key, class: classes[classes.len() - 1] };
-                    Input::Enter { line, cost: [cost, 0], may_queue: true, within: None }
+                    Input::Enter { line, cost, may_queue: true, within: None }
                 };
                 let waiters = [enter(0, capacity), enter(1, 1), enter(0, 1), enter(2, 1)];
                 worlds.push(Start {
                     limits: vec![limits(capacity, room)],
                     shares: shares.clone(),
                     other_shares: vec![],
-                    costs: vec![[1, 0]],
+                    costs: vec![1],
                     classes: classes.clone(),
                     changes: false,
                     deadlines: false,
@@ -283,12 +225,12 @@ fn with_waiters() -> Vec<Start> {
 /// call of more than one.
 fn with_wide_heads() -> Vec<Start> {
     let mut worlds = vec![];
-    for shares in [vec![Share::PLAIN; 2], vec![Share::PLAIN; 3], vec![share(3, [0; 2]), share(2, [0; 2])]] {
+    for shares in [vec![Share::PLAIN; 2], vec![Share::PLAIN; 3], vec![share(3, 0), share(2, 0)]] {
         for (classes, capacity) in [(USUAL.to_vec(), 2), (USUAL.to_vec(), 3), (BETTER.to_vec(), 2)] {
             let class = classes[classes.len() - 1];
             let enter = |key, cost| {
                 let line = Line { key, class };
-                Input::Enter { line, cost: [cost, 0], may_queue: true, within: None }
+                Input::Enter { line, cost, may_queue: true, within: None }
             };
             // The two that run end, and so the first two that wait take their turns.
             let first = [enter(0, 1), enter(0, capacity - 1), enter(0, 2), enter(1, 1), enter(0, 2), enter(1, 1)];
@@ -297,7 +239,7 @@ fn with_wide_heads() -> Vec<Start> {
                 limits: vec![limits(capacity, 4)],
                 shares: shares.clone(),
                 other_shares: vec![],
-                costs: vec![[1, 0]],
+                costs: vec![1],
                 classes,
                 changes: false,
                 deadlines: false,
@@ -308,8 +250,6 @@ fn with_wide_heads() -> Vec<Start> {
     worlds
 }
 
-const USUAL_OF_FIRST: Line = Line { key: 0, class: USUAL[0] };
-
 fn limits(capacity: u32, room: u32) -> Limits {
     let mut limits = Limits::new(capacity);
     limits.waiting_room = room;
@@ -318,7 +258,7 @@ fn limits(capacity: u32, room: u32) -> Limits {
 
 /// Returns calls of the first two keys in turn, which take all units.
 fn busy(capacity: u32, class: usize) -> Vec<Input> {
-    let enter = |key| Input::Enter { line: Line { key, class }, cost: [1, 0], may_queue: true, within: None };
+    let enter = |key| Input::Enter { line: Line { key, class }, cost: 1, may_queue: true, within: None };
     (0..capacity).map(|n| enter(n as usize % 2)).collect()
 }
 
@@ -328,14 +268,10 @@ fn kept(share: Share) -> Share {
     share
 }
 
-fn within(ceiling: [u32; 2]) -> Share {
-    let mut share = Share::PLAIN;
-    share.ceiling = ceiling;
-    share
-}
-
 fn below(units: u32) -> Share {
-    within([units, u32::MAX])
+    let mut share = Share::PLAIN;
+    share.ceiling = units;
+    share
 }
 
 fn with_room(waiting_room: u32) -> Share {

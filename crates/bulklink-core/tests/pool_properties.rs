@@ -1,11 +1,11 @@
-//! Long random scripts for pools, against their reference model: many keys, three classes, two
-//! costs, deadlines, and changes of shares and limits. The lines are lists, or gates with their
+//! Long random scripts for pools, against their reference model: many keys, three classes,
+//! deadlines, and changes of shares and limits. The lines are lists, or gates with their
 //! words.
 //!
 //! The environment variables and the output are those of the gate's properties.
 
-use bulklink_core::pool::{Class, Cost, Limits, Pool, Share};
-use bulklink_model::pool::{Gates, Lists, Start, Step, World};
+use bulklink_core::pool::{Class, Limits, Pool, Share};
+use bulklink_model::pool::{Cost, Gates, Lists, Start, Step, World};
 use bulklink_model::runner::play_all;
 use bulklink_model::script::Script;
 use proptest::prelude::*;
@@ -21,14 +21,14 @@ fn a_pool_does_what_its_model_does() {
 /// So nearly all calls take offers.
 #[test]
 fn a_pool_does_the_same_through_lent_words() {
-    play_all::<World<Lists>>(scripts(starts(1..=5, 1..=8, &USUAL), steps(Just([1, 0])), 1_000));
+    play_all::<World<Lists>>(scripts(starts(1..=5, 1..=8, &USUAL), steps(Just(1)), 1_000));
 }
 
 #[test]
 fn a_pool_of_gates_does_what_its_model_does() {
     let classes = prop_oneof![Just(&USUAL[..]), Just(&CLASSES[..])];
     let starts = classes.prop_flat_map(|classes| starts(1..=6, 1..=10, classes));
-    let cost = prop_oneof![4 => Just([1, 0]), 1 => (1_u32..=3).prop_map(|cost| [cost, 0])];
+    let cost = prop_oneof![4 => Just(1), 1 => 1_u32..=3];
     play_all::<World<Gates>>(scripts(starts, steps(cost), 1_000));
 }
 
@@ -40,13 +40,13 @@ fn of_many_lines_with_lent_units_the_oldest_give_them_back() {
         limits: vec![limits(capacity, 20)],
         shares: vec![Share::PLAIN; keys],
         other_shares: vec![],
-        costs: vec![[1, 0]],
+        costs: vec![1],
         classes: USUAL.into(),
         changes: false,
         deadlines: false,
         prelude: vec![],
     });
-    let enter = |key| Step::Enter { key, class: 0, cost: [1, 0], may_queue: true, within: None };
+    let enter = |key| Step::Enter { key, class: 0, cost: 1, may_queue: true, within: None };
     let step = prop_oneof![
         1 => (0..keys).prop_map(enter),
         1 => (0_usize..100).prop_map(Step::Release),
@@ -83,7 +83,7 @@ fn starts(
     let shares = prop::collection::vec(any_share(), keys);
     (limits, shares, prop::collection::vec(any_share(), 1..=4)).prop_map(move |(limits, mut shares, other_shares)| {
         make_valid(&mut shares, limits[0].capacity);
-        let (costs, classes) = (vec![[1, 0], [2, 9]], classes.clone());
+        let (costs, classes) = (vec![1, 2], classes.clone());
         Start { limits, shares, other_shares, costs, classes, changes: false, deadlines: false, prelude: vec![] }
     })
 }
@@ -91,18 +91,13 @@ fn starts(
 fn any_limits(capacity: std::ops::RangeInclusive<u32>) -> impl Strategy<Value = Limits> {
     let headroom =
         prop_oneof![2 => Just([0; 4]), 1 => (0_u32..2, 0_u32..3).prop_map(|(normal, worse)| [0, normal, worse, 0])];
-    let waiting_units = prop_oneof![Just(u64::MAX), 0_u64..60];
     let room = prop_oneof![0_u32..6, 0_u32..30];
-    (capacity, 0_u32..60, room, waiting_units, headroom, 0_u32..4).prop_map(
-        |(capacity, units, room, waiting_units, headroom, relief)| {
-            let mut limits = limits(capacity, room);
-            limits.capacity[1] = units;
-            limits.waiting_units[1] = waiting_units;
-            limits.headroom = headroom.map(|units| units.min(capacity - 1));
-            limits.relief = relief;
-            limits
-        },
-    )
+    (capacity, room, headroom, 0_u32..4).prop_map(|(capacity, room, headroom, relief)| {
+        let mut limits = limits(capacity, room);
+        limits.headroom = headroom.map(|units| units.min(capacity - 1));
+        limits.relief = relief;
+        limits
+    })
 }
 
 fn limits(capacity: u32, room: u32) -> Limits {
@@ -112,9 +107,8 @@ fn limits(capacity: u32, room: u32) -> Limits {
 }
 
 fn any_share() -> impl Strategy<Value = Share> {
-    let floor = prop_oneof![2 => Just([0, 0]), 1 => (1_u32..4, 0_u32..9).prop_map(|(slots, units)| [slots, units])];
-    let ceiling =
-        prop_oneof![2 => Just([u32::MAX; 2]), 1 => (1_u32..5, 4_u32..24).prop_map(|(slots, units)| [slots, units])];
+    let floor = prop_oneof![2 => Just(0), 1 => 1_u32..4];
+    let ceiling = prop_oneof![2 => Just(u32::MAX), 1 => 1_u32..5];
     let waiting_room = prop_oneof![3 => Just(u32::MAX), 1 => 0_u32..4];
     (1_u32..5, floor, any::<bool>(), ceiling, waiting_room).prop_map(
         |(weight, floor, is_kept, ceiling, waiting_room)| {
@@ -130,18 +124,16 @@ fn any_share() -> impl Strategy<Value = Share> {
 fn make_valid(shares: &mut [Share], capacity: Cost) {
     let mut left = capacity;
     for share in shares {
-        share.floor = [0, 1].map(|d| share.floor[d].min(share.ceiling[d]).min(capacity[d]));
-        share.is_kept &= (0..2).all(|d| share.floor[d] <= left[d]);
+        share.floor = share.floor.min(share.ceiling).min(capacity);
+        share.is_kept &= share.floor <= left;
         if share.is_kept {
-            left = [0, 1].map(|d| left[d] - share.floor[d]);
+            left -= share.floor;
         }
     }
 }
 
 fn any_cost() -> impl Strategy<Value = Cost> {
-    let slots = prop_oneof![4 => Just(1_u32), 1 => 2_u32..4];
-    let units = prop_oneof![2 => Just(0_u32), 1 => 0_u32..12];
-    (slots, units).prop_map(|(slots, units)| [slots, units])
+    prop_oneof![4 => Just(1_u32), 1 => 2_u32..4]
 }
 
 fn steps(cost: impl Strategy<Value = Cost>) -> impl Strategy<Value = Step> {

@@ -6,7 +6,7 @@
 use core::num::NonZeroU32;
 
 use super::Gate;
-use crate::pool::{Cost, Demand, Head};
+use crate::pool::{Demand, Head};
 use crate::{EventKind, Instant, Reason};
 
 impl<W> Gate<W> {
@@ -43,22 +43,22 @@ impl<W> Gate<W> {
     pub fn demand(&self) -> Demand {
         let head = self.queue.first().map(|(_, first)| {
             let cost = first.cost.get();
-            Head { cost: [cost, 0], may_run: self.may_run(cost) }
+            Head { cost, may_run: self.may_run(cost) }
         });
-        Demand { in_use: [self.in_use, 0], waiting: self.queue.len(), units: [self.queue.units(), 0], head }
+        Demand { in_use: self.in_use, waiting: self.queue.len(), head }
     }
 
     /// Admits the first waiter at `now`, after those that are due have expired, if one of this cost
     /// is first then and the gate's own limits allow it. The units are lent for it. Returns whether
     /// it was admitted.
-    pub fn admit_first(&mut self, cost: Cost, now: Instant) -> bool {
+    pub fn admit_first(&mut self, cost: u32, now: Instant) -> bool {
         self.lend(0);
         self.advance_to(now);
-        let is_first = self.queue.first().is_some_and(|(_, first)| first.cost.get() == cost[0]);
-        if !is_first || !self.may_run(cost[0]) {
+        let is_first = self.queue.first().is_some_and(|(_, first)| first.cost.get() == cost);
+        if !is_first || !self.may_run(cost) {
             return false;
         }
-        self.lend(self.in_use + cost[0]);
+        self.lend(self.in_use + cost);
         self.advance_to(now);
         self.lend(0);
         true

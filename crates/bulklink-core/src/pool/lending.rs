@@ -1,7 +1,7 @@
 //! Lending units to the gates of lines, and taking them back.
 
 use super::room::Room;
-use super::{Class, Cost, DIMENSIONS, KINDS, Key, KeyState, LineState, Pool};
+use super::{Class, Key, KeyState, LineState, Pool};
 use crate::Instant;
 use crate::slab::Place;
 
@@ -18,11 +18,9 @@ pub struct LineId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The units in use.
-    pub in_use: Cost,
+    pub in_use: u32,
     /// How many calls wait.
     pub waiting: u32,
-    /// The units of each kind that they wait for.
-    pub units: [u64; DIMENSIONS],
     /// The first of them.
     pub head: Option<Head>,
 }
@@ -30,15 +28,15 @@ pub struct Demand {
 /// The first call of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Its costs.
-    pub cost: Cost,
+    /// Its cost.
+    pub cost: u32,
     /// Whether the gate itself would admit it, if it were lent the units.
     pub may_run: bool,
 }
 
 impl Demand {
     /// The demand of a line without operations and waiters.
-    pub const NONE: Demand = Demand { in_use: [0; DIMENSIONS], waiting: 0, units: [0; DIMENSIONS], head: None };
+    pub const NONE: Demand = Demand { in_use: 0, waiting: 0, head: None };
 }
 
 /// The limit by which a call that comes gets neither units nor a place in the queue.
@@ -49,8 +47,6 @@ pub enum Bound {
     Key,
     /// The capacity or the waiting room that all keys share, or the turns of others.
     Shared,
-    /// The units of a second kind, in use or waited for, where a pool has them.
-    Units,
     /// Units that are left to better classes, or kept for other keys.
     Headroom,
 }
@@ -67,10 +63,10 @@ pub trait Lines {
 
     /// Admits the first waiter of a line at `now`, after those that are due have expired, if one
     /// with this cost is first then. Returns whether that is so, and the demand after it.
-    fn admit(&mut self, line: LineId, cost: Cost, now: Instant) -> (bool, Demand);
+    fn admit(&mut self, line: LineId, cost: u32, now: Instant) -> (bool, Demand);
 
-    /// Returns the largest costs of a waiter of a line.
-    fn largest_cost(&mut self, line: LineId) -> Cost;
+    /// Returns the largest cost of a waiter of a line.
+    fn largest_cost(&mut self, line: LineId) -> u32;
 
     /// Rejects the newest waiter of a line. Returns the demand after it.
     fn displace(&mut self, line: LineId, now: Instant) -> Demand;
@@ -121,7 +117,7 @@ impl Pool {
             if !may_queue {
                 return Err(self.refusal(place, call));
             }
-            match self.room_for(place, call.cost)? {
+            match self.room_for(place)? {
                 Room::Free => return Ok(Prepared::Queues),
                 Room::Displace(longest) => {
                     self.displaced += 1;
@@ -141,7 +137,7 @@ impl Pool {
         let place = self.line(line);
         let may_keep = self.may_be_live(place);
         let LineState { key, held, .. } = self.lines[place];
-        let kept = [held[0].max(demand.in_use[0]), demand.in_use[1]];
+        let kept = held.max(demand.in_use);
         // Usually no call waits, before and after, and nothing else has changed.
         let is_plain = may_keep && kept == held && demand.waiting == 0 && self.keys[key].waiting == 0;
         if !is_plain {
@@ -162,7 +158,7 @@ impl Pool {
         self.lines[place].links = self.live.links_for_push();
         self.live.push_back(&mut self.lines, place);
         self.live_len += 1;
-        Some(self.lines[place].held[0])
+        Some(self.lines[place].held)
     }
 
     /// Lends units to the lines whose turn it is at `now`.
@@ -178,7 +174,7 @@ impl Pool {
                 self.take_turn(next, head.cost, self.weights);
             }
             self.note(next, &demand, demand.in_use);
-            self.peak_in_use = self.peak_in_use.max(self.in_use[0]);
+            self.peak_in_use = self.peak_in_use.max(self.in_use);
             self.come_due();
         }
     }
@@ -195,15 +191,15 @@ impl Pool {
     }
 
     /// Lends units to a call that comes.
-    fn lend(&mut self, place: Place, cost: Cost) {
+    fn lend(&mut self, place: Place, cost: u32) {
         let LineState { key, held, .. } = self.lines[place];
         let is_contended = self.is_contended();
         if is_contended {
             let weight = self.keys[key].share.weight;
             self.take_turn(place, cost, self.weights + u64::from(weight));
         }
-        self.hold(place, KINDS.map(|d| held[d] + cost[d]));
-        self.peak_in_use = self.peak_in_use.max(self.in_use[0]);
+        self.hold(place, held + cost);
+        self.peak_in_use = self.peak_in_use.max(self.in_use);
         if self.keys[key].waiting > 0 {
             self.refresh(key);
         }
@@ -229,14 +225,14 @@ impl Pool {
     /// Returns whether more is held than the capacity less what is kept for keys: after a change.
     #[inline]
     fn is_overdrawn(&self) -> bool {
-        u64::from(self.in_use[0]) + u64::from(self.kept[0]) > u64::from(self.limits.capacity[0])
+        u64::from(self.in_use) + u64::from(self.kept) > u64::from(self.limits.capacity)
     }
 
     /// Takes units back from lines until a call may take its own. Returns whether it may.
-    fn obtain(&mut self, lines: &mut impl Lines, place: Place, cost: Cost) -> bool {
+    fn obtain(&mut self, lines: &mut impl Lines, place: Place, cost: u32) -> bool {
         let LineState { key, class, .. } = self.lines[place];
         // A peak counts units in use alone.
-        if self.in_use[0] + cost[0] > self.peak_in_use {
+        if self.in_use + cost > self.peak_in_use {
             self.take_back_all(lines);
         }
         loop {
@@ -294,16 +290,11 @@ impl Pool {
         let is_held_up = !self.is_contended() && !self.goes_first(place, cost);
         let is_bound = !may_run || is_held_up || state.share.is_paused || !state.is_within_ceiling(cost);
         // A key that has the whole capacity is at no limit of its own.
-        if is_bound && state.in_use[0].saturating_add(cost[0]) <= self.limits.capacity[0] {
+        if is_bound && state.in_use.saturating_add(cost) <= self.limits.capacity {
             return Bound::Key;
         }
-        if cost[0] > self.free(0) {
-            return Bound::Shared;
-        }
-        if cost[1] > self.free(1) {
-            return Bound::Units;
-        }
-        if self.may_take(key, class as usize, cost) { Bound::Shared } else { Bound::Headroom }
+        let is_free = cost <= self.free();
+        if is_free && !self.may_take(key, class as usize, cost) { Bound::Headroom } else { Bound::Shared }
     }
 }
 

@@ -24,11 +24,6 @@
 //!
 //! A call that comes is admitted at once only if it would be the next of all.
 //!
-//! # Two costs
-//!
-//! A call costs units of the capacity, and may have a second cost, such as tokens: a [`Cost`] has
-//! both. The capacity, floors and ceilings bound each of both.
-//!
 //! # Lent units
 //!
 //! While no line waits for its turn, a unit that is given back stays with the line: calls can take
@@ -62,12 +57,6 @@ use crate::list::{Linked, Links, List};
 use crate::slab::{Place, Slab};
 use heads::{Heads, NOWHERE};
 
-/// The costs of a call: units of the capacity, and those of the second kind.
-pub type Cost = [u32; DIMENSIONS];
-
-const DIMENSIONS: usize = 2;
-/// The kinds of units, as the indices of a [`Cost`].
-const KINDS: [usize; DIMENSIONS] = [0, 1];
 const CLASSES: usize = Class::ALL.len();
 /// The fraction bits of virtual time.
 const SCALE: u32 = 20;
@@ -95,18 +84,15 @@ impl Key {
 #[derive(Debug)]
 pub struct Pool {
     limits: Limits,
-    /// The units of each kind that are a turn of weight one.
-    quantum: Cost,
     /// The units that lines hold: in use, or lent.
-    in_use: Cost,
-    /// The most units of the capacity that were ever held by operations.
+    in_use: u32,
+    /// The most units that were ever held by operations.
     peak_in_use: u32,
     /// The unused floors that are not lent to others.
-    kept: Cost,
+    kept: u32,
     /// All floors that are not lent to others.
-    kept_floors: [u64; DIMENSIONS],
+    kept_floors: u64,
     waiting: u32,
-    waiting_units: [u64; DIMENSIONS],
     displaced: u64,
     keys: Slab<KeyState>,
     lines: Slab<LineState>,
@@ -134,7 +120,7 @@ pub struct Pool {
 #[derive(Clone, Debug)]
 struct KeyState {
     share: Share,
-    in_use: Cost,
+    in_use: u32,
     waiting: u32,
     /// The end of its last turn.
     finish: u64,
@@ -146,9 +132,8 @@ struct LineState {
     key: Place,
     class: Class,
     /// The units that the line holds: in use, or lent.
-    held: Cost,
+    held: u32,
     waiting: u32,
-    units: [u64; DIMENSIONS],
     head: Option<Head>,
     /// Its turn, and when that comes up: no turn is zero.
     turn: u64,
@@ -198,14 +183,12 @@ impl Pool {
     pub fn new(limits: Limits) -> Result<Self, InvalidArgument> {
         limits.check()?;
         Ok(Pool {
-            quantum: limits.quantum(),
             limits,
-            in_use: [0; DIMENSIONS],
+            in_use: 0,
             peak_in_use: 0,
-            kept: [0; DIMENSIONS],
-            kept_floors: [0; DIMENSIONS],
+            kept: 0,
+            kept_floors: 0,
             waiting: 0,
-            waiting_units: [0; DIMENSIONS],
             displaced: 0,
             keys: Slab::new(),
             lines: Slab::new(),
@@ -230,9 +213,9 @@ impl Pool {
     ///
     /// As [`set_share`](Pool::set_share).
     pub fn add(&mut self, share: Share) -> Result<Key, InvalidArgument> {
-        self.check(&share, [0; DIMENSIONS])?;
-        let (in_use, lines) = ([0; DIMENSIONS], [None; CLASSES]);
-        let key = self.keys.insert(KeyState { share, in_use, waiting: 0, finish: 0, lines }, 0);
+        self.check(&share, 0)?;
+        let lines = [None; CLASSES];
+        let key = self.keys.insert(KeyState { share, in_use: 0, waiting: 0, finish: 0, lines }, 0);
         self.count_floor(key, true);
         self.keep(key, true);
         Ok(Key(key))
@@ -243,7 +226,7 @@ impl Pool {
     pub fn remove(&mut self, key: Key) {
         let key = key.0;
         for line in self.keys[key].lines.into_iter().flatten() {
-            self.note(line, &Demand::NONE, [0; DIMENSIONS]);
+            self.note(line, &Demand::NONE, 0);
             self.retire(line);
             self.lines.remove(line);
         }
@@ -255,7 +238,7 @@ impl Pool {
     /// Notes that the gate of a line is gone, whose word was taken back, and that had no waiters:
     /// the units that are lent to it are free. Those in use, of operations that were written off,
     /// stay in use; the key no longer has them once none of its lines has a gate.
-    pub fn vacate(&mut self, line: LineId, in_use: Cost) {
+    pub fn vacate(&mut self, line: LineId, in_use: u32) {
         let LineId { key: Key(key), class } = line;
         let place = self.line(line);
         self.retire(place);
@@ -266,7 +249,7 @@ impl Pool {
         state.lines[class as usize] = None;
         if state.lines.iter().all(Option::is_none) {
             self.keep(key, false);
-            self.keys[key].in_use = [0; DIMENSIONS];
+            self.keys[key].in_use = 0;
             self.keep(key, true);
         }
     }
@@ -282,7 +265,7 @@ impl Pool {
     pub fn set_share(&mut self, key: Key, share: Share) -> Result<(), InvalidArgument> {
         let key = key.0;
         let old = &self.keys[key].share;
-        self.check(&share, if old.is_kept { old.floor } else { [0; DIMENSIONS] })?;
+        self.check(&share, if old.is_kept { old.floor } else { 0 })?;
         let lines = self.keys[key].lines;
         for line in lines.into_iter().flatten() {
             self.unlist(line);
@@ -314,13 +297,10 @@ impl Pool {
     pub fn reconfigure(&mut self, lines: &mut impl Lines, limits: Limits) -> Result<(), InvalidArgument> {
         limits.check()?;
         let largest = self.largest_waiting_cost(lines);
-        for (dimension, &largest) in largest.iter().enumerate() {
-            limits.check_capacity(dimension, u64::from(largest).max(self.kept_floors[dimension]))?;
-        }
+        limits.check_capacity(self.kept_floors.max(largest.into()))?;
         // No line keeps units beyond the new limits.
         self.take_back_all(lines);
         self.limits = limits;
-        self.quantum = self.limits.quantum();
         self.refresh_all();
         Ok(())
     }
@@ -337,33 +317,34 @@ impl Pool {
     ///
     /// If it costs more than the whole capacity.
     pub fn check_cost(&self, cost: u32) -> Result<(), InvalidArgument> {
-        let capacity = self.limits.capacity[0];
+        let capacity = self.limits.capacity;
         if cost <= capacity { Ok(()) } else { Err(Violation::CostOutOfRange { cost, capacity }.into()) }
     }
 
-    /// Returns the largest costs of a waiter. Walks all lines.
-    fn largest_waiting_cost(&self, lines: &mut impl Lines) -> Cost {
-        let mut largest = [0; DIMENSIONS];
+    /// Returns the largest cost of a waiter. Walks all lines.
+    fn largest_waiting_cost(&self, lines: &mut impl Lines) -> u32 {
+        let mut largest = 0;
         self.lines.for_each(|place, line| {
-            let cost = if line.waiting > 0 { lines.largest_cost(self.id(place)) } else { [0; DIMENSIONS] };
-            largest = KINDS.map(|d| cost[d].max(largest[d]));
+            if line.waiting > 0 {
+                largest = largest.max(lines.largest_cost(self.id(place)));
+            }
         });
         largest
     }
 
     /// Returns the units that lines hold: in use, or lent.
     #[must_use]
-    pub fn in_use(&self) -> Cost {
+    pub fn in_use(&self) -> u32 {
         self.in_use
     }
 
     /// Returns the units that the lines of a key hold: in use, or lent.
     #[must_use]
-    pub fn in_use_of(&self, key: Key) -> Cost {
+    pub fn in_use_of(&self, key: Key) -> u32 {
         self.keys[key.0].in_use
     }
 
-    /// Returns the most units of the capacity that were ever in use together.
+    /// Returns the most units that were ever in use together.
     #[must_use]
     pub fn peak_in_use(&self) -> u32 {
         self.peak_in_use
@@ -373,12 +354,6 @@ impl Pool {
     #[must_use]
     pub fn waiting(&self) -> u32 {
         self.waiting
-    }
-
-    /// Returns the units that they wait for.
-    #[must_use]
-    pub fn waiting_units(&self) -> [u64; DIMENSIONS] {
-        self.waiting_units
     }
 
     /// Returns how many waiters gave up their place to another call.
@@ -393,8 +368,8 @@ impl Pool {
         self.weights > 0
     }
 
-    fn free(&self, dimension: usize) -> u32 {
-        self.limits.capacity[dimension].saturating_sub(self.in_use[dimension])
+    fn free(&self) -> u32 {
+        self.limits.capacity.saturating_sub(self.in_use)
     }
 
     /// Returns the line of a key and class, which is made with the first call.
@@ -412,9 +387,8 @@ impl Pool {
         let line = LineState {
             key,
             class,
-            held: [0; DIMENSIONS],
+            held: 0,
             waiting: 0,
-            units: [0; DIMENSIONS],
             head: None,
             turn: 0,
             tag: 0,
@@ -438,20 +412,19 @@ impl Pool {
 
     /// Takes note of the demand of a line, and of the units that it holds from now on: in one step,
     /// so that no line gets a turn for a demand that is over.
-    fn note(&mut self, place: Place, demand: &Demand, held: Cost) {
+    fn note(&mut self, place: Place, demand: &Demand, held: u32) {
         let line = &mut self.lines[place];
         let (key, is_held) = (line.key, line.held != held);
         let has_waiting_changed = line.waiting != demand.waiting;
         let has_head_changed = line.head != demand.head || line.turn == 0 && demand.head.is_some();
-        let has_queue_changed = has_waiting_changed || line.units != demand.units;
-        if !(is_held || has_queue_changed || has_head_changed) {
+        if !(is_held || has_waiting_changed || has_head_changed) {
             return;
         }
         if is_held {
             self.hold(place, held);
         }
-        if has_queue_changed {
-            self.count_waiting(place, demand);
+        if has_waiting_changed {
+            self.count_waiting(place, demand.waiting);
         }
         if has_head_changed || is_held && self.keys[key].waiting > 0 {
             self.lines[place].head = demand.head;
@@ -465,17 +438,17 @@ impl Pool {
     }
 
     /// Sets the units that a line holds.
-    fn hold(&mut self, line: Place, held: Cost) {
+    fn hold(&mut self, line: Place, held: u32) {
         let line = &mut self.lines[line];
         let (key, before) = (line.key, core::mem::replace(&mut line.held, held));
         let state = &mut self.keys[key];
         let unused = state.unused_floor();
         for sum in [&mut self.in_use, &mut state.in_use] {
-            *sum = KINDS.map(|d| sum[d] + held[d] - before[d]);
+            *sum = *sum + held - before;
         }
         if state.share.is_kept {
             let now_unused = state.unused_floor();
-            self.kept = KINDS.map(|d| self.kept[d] + now_unused[d] - unused[d]);
+            self.kept = self.kept + now_unused - unused;
         }
     }
 }

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::heads::NOWHERE;
-use super::lending::{Bound, Demand};
-use super::{CLASSES, Cost, KINDS, LineState, Pool, SCALE};
+use super::lending::Bound;
+use super::{CLASSES, LineState, Pool, SCALE};
 use crate::heap::Ranked;
 use crate::slab::Place;
 
@@ -32,16 +32,11 @@ pub(super) enum Room {
 
 impl Pool {
     /// Returns where a call of this line can wait.
-    pub(super) fn room_for(&mut self, line: Place, cost: Cost) -> Result<Room, Bound> {
+    pub(super) fn room_for(&mut self, line: Place) -> Result<Room, Bound> {
         let LineState { key, class, waiting, .. } = self.lines[line];
         let share = &self.keys[key].share;
         if self.keys[key].waiting >= share.waiting_room {
             return Err(Bound::Key);
-        }
-        for d in KINDS {
-            if self.waiting_units[d] + u64::from(cost[d]) > self.limits.waiting_units[d] {
-                return Err(if d == 0 { Bound::Shared } else { Bound::Units });
-            }
         }
         if self.waiting < self.limits.waiting_room {
             return Ok(Room::Free);
@@ -62,16 +57,12 @@ impl Pool {
         Err(Bound::Shared)
     }
 
-    /// Counts the waiters of a line, and the units that they wait for.
-    pub(super) fn count_waiting(&mut self, place: Place, demand: &Demand) {
+    /// Counts the waiters of a line.
+    pub(super) fn count_waiting(&mut self, place: Place, waiting: u32) {
         let line = &mut self.lines[place];
-        let (key, waiting, units) = (line.key, line.waiting, line.units);
-        (line.waiting, line.units) = (demand.waiting, demand.units);
+        let (key, before) = (line.key, core::mem::replace(&mut line.waiting, waiting));
         for sum in [&mut self.waiting, &mut self.keys[key].waiting] {
-            *sum = *sum + demand.waiting - waiting;
-        }
-        for d in KINDS {
-            self.waiting_units[d] = self.waiting_units[d] + demand.units[d] - units[d];
+            *sum = *sum + waiting - before;
         }
     }
 

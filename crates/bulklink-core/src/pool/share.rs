@@ -6,7 +6,7 @@ use core::str::FromStr;
 use crate::InvalidArgument;
 use crate::invalid::LARGEST;
 
-use super::{CLASSES, Cost, DIMENSIONS, KINDS};
+use super::CLASSES;
 
 /// How soon a call is to be served, among those of all keys: a better class comes first.
 ///
@@ -61,13 +61,10 @@ impl Class {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The units of each kind that may be in use together: at least one of the first kind, and none
-    /// of the second where calls have no second cost.
-    pub capacity: Cost,
+    /// The units that may be in use together: at least one.
+    pub capacity: u32,
     /// How many calls may wait, in all lines together.
     pub waiting_room: u32,
-    /// The units of each kind that may be waited for; `u64::MAX` for any number.
-    pub waiting_units: [u64; DIMENSIONS],
     /// The units of the capacity that calls of each class leave free for better ones, unless they
     /// are within their floor.
     pub headroom: [u32; CLASSES],
@@ -80,27 +77,16 @@ impl Limits {
     /// The waiting room of a pool whose lines have room for all that may wait.
     pub const ANY_ROOM: u32 = u32::MAX;
 
-    /// Returns these limits with another capacity of units of the first kind.
+    /// Returns these limits with another capacity.
     #[must_use]
     pub fn with_capacity(self, capacity: u32) -> Self {
-        Limits { capacity: [capacity, self.capacity[1]], ..self }
+        Limits { capacity, ..self }
     }
 
     /// The limits of a pool with this capacity, and room for as many waiters as its lines have.
     #[must_use]
     pub const fn new(capacity: u32) -> Self {
-        Limits {
-            capacity: [capacity, 0],
-            waiting_room: Limits::ANY_ROOM,
-            waiting_units: [u64::MAX; DIMENSIONS],
-            headroom: [0; CLASSES],
-            relief: 0,
-        }
-    }
-
-    /// The units of each kind that are a turn of weight one.
-    pub(super) fn quantum(&self) -> Cost {
-        self.capacity.map(|capacity| (capacity / self.capacity[0]).max(1))
+        Limits { capacity, waiting_room: Limits::ANY_ROOM, headroom: [0; CLASSES], relief: 0 }
     }
 
     /// Checks the limits.
@@ -109,22 +95,20 @@ impl Limits {
     ///
     /// If one is out of range; the error names it.
     pub fn check(&self) -> Result<(), InvalidArgument> {
-        self.check_capacity(0, 1)?;
-        self.check_capacity(1, 0)?;
-        if let Some(&units) = self.headroom.iter().find(|&&units| units >= self.capacity[0]) {
-            let requirement = alloc::format!("must be less than the capacity, {}", self.capacity[0]);
+        self.check_capacity(1)?;
+        if let Some(&units) = self.headroom.iter().find(|&&units| units >= self.capacity) {
+            let requirement = alloc::format!("must be less than the capacity, {}", self.capacity);
             return Err(InvalidArgument::new("class_headroom", units, requirement));
         }
         Ok(())
     }
 
-    pub(super) fn check_capacity(&self, dimension: usize, least: u64) -> Result<(), InvalidArgument> {
-        let value = self.capacity[dimension];
-        if (least..=LARGEST as u64).contains(&u64::from(value)) {
+    pub(super) fn check_capacity(&self, least: u64) -> Result<(), InvalidArgument> {
+        if (least..=LARGEST as u64).contains(&self.capacity.into()) {
             return Ok(());
         }
-        let field = ["shared_capacity", "shared_units"][dimension];
-        Err(InvalidArgument::new(field, value, alloc::format!("must be at least {least} and at most {LARGEST}")))
+        let requirement = alloc::format!("must be at least {least} and at most {LARGEST}");
+        Err(InvalidArgument::new("shared_capacity", self.capacity, requirement))
     }
 }
 
@@ -135,11 +119,11 @@ pub struct Share {
     /// Among keys that wait, each gets units in proportion to its weight: at least 1.
     pub weight: u32,
     /// Within so many units, the key comes before all keys beyond theirs.
-    pub floor: Cost,
+    pub floor: u32,
     /// Whether the floor is kept free for the key, also while it does not use it.
     pub is_kept: bool,
     /// The most units that the key may have in use.
-    pub ceiling: Cost,
+    pub ceiling: u32,
     /// How many calls of the key may wait, in all its classes together.
     pub waiting_room: u32,
     /// Whether no call of the key is admitted.
@@ -148,14 +132,8 @@ pub struct Share {
 
 impl Share {
     /// The share of a key with weight one, without floor and ceiling.
-    pub const PLAIN: Share = Share {
-        weight: 1,
-        floor: [0; DIMENSIONS],
-        is_kept: false,
-        ceiling: [u32::MAX; DIMENSIONS],
-        waiting_room: u32::MAX,
-        is_paused: false,
-    };
+    pub const PLAIN: Share =
+        Share { weight: 1, floor: 0, is_kept: false, ceiling: u32::MAX, waiting_room: u32::MAX, is_paused: false };
 
     /// Returns the share of a key with weight one, without floor and ceiling.
     #[must_use]
@@ -170,12 +148,10 @@ impl Share {
     /// If the weight is out of its range, or the floor is more than the capacity or the ceiling.
     pub fn check(&self, limits: &Limits) -> Result<(), InvalidArgument> {
         self.check_weight()?;
-        for d in KINDS {
-            let most = limits.capacity[d].min(self.ceiling[d]);
-            if self.floor[d] > most {
-                let requirement = alloc::format!("must be at most {most}, the capacity or the ceiling of the key");
-                return Err(InvalidArgument::new("floor", self.floor[d], requirement));
-            }
+        let most = limits.capacity.min(self.ceiling);
+        if self.floor > most {
+            let requirement = alloc::format!("must be at most {most}, the capacity or the ceiling of the key");
+            return Err(InvalidArgument::new("floor", self.floor, requirement));
         }
         Ok(())
     }

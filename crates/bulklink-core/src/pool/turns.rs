@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 
 use super::heads::{Entry, NOWHERE};
-use super::{CLASSES, Cost, KINDS, KeyState, LineState, Pool, SCALE};
+use super::{CLASSES, KeyState, LineState, Pool, SCALE};
 use crate::slab::Place;
 
 /// The rank of a line within its floor. A level counts from one.
@@ -93,33 +93,24 @@ impl Pool {
 
     /// Returns the rank of a head in its class. `is_best` is whether no better class of its key
     /// waits.
-    fn rank(&self, state: &KeyState, cost: Cost, is_best: bool, tag: u64) -> u32 {
+    fn rank(&self, state: &KeyState, cost: u32, is_best: bool, tag: u64) -> u32 {
         if is_best && is_within_floor(state, cost) {
             return WITHIN_FLOOR;
         }
-        if tag > self.virtual_time && self.is_wide(state, cost) {
+        // Weight units are a turn.
+        let weight = state.share.weight;
+        if tag > self.virtual_time && cost > weight {
             return UNDUE;
         }
-        let level = |d: usize| part(state.in_use[d].into(), self.turn_of(state, d));
-        let level = level(0).max(level(1));
+        let level = part(state.in_use.into(), weight.into());
         // One level below that of a wide head is out of reach: it has more units than a capacity.
         u32::try_from(level + 1).unwrap_or(UNDUE - 1)
-    }
-
-    /// Returns how many units are a turn of this key.
-    fn turn_of(&self, key: &KeyState, dimension: usize) -> u64 {
-        u64::from(key.share.weight) * u64::from(self.quantum[dimension])
-    }
-
-    /// Returns whether a call costs more than a turn of its key.
-    fn is_wide(&self, key: &KeyState, cost: Cost) -> bool {
-        KINDS.into_iter().any(|d| u64::from(cost[d]) > self.turn_of(key, d))
     }
 
     /// Returns whether the key has no more units than its ceiling allows, which may have been more.
     pub(super) fn is_below_ceiling(&self, key: Place) -> bool {
         let KeyState { share, in_use, .. } = &self.keys[key];
-        in_use[0] <= share.ceiling[0]
+        *in_use <= share.ceiling
     }
 
     /// Returns the line whose turn it is in a class.
@@ -143,7 +134,7 @@ impl Pool {
     /// Returns the line that gets units next, if it may take them.
     pub(super) fn next(&self) -> Option<Place> {
         // Each call costs at least one.
-        if self.free(0) == 0 {
+        if self.free() == 0 {
             return None;
         }
         let turn = self.turn()?;
@@ -165,22 +156,17 @@ impl Pool {
 
     /// Returns whether the units for this cost are free, and neither kept for other keys nor left
     /// to better classes.
-    pub(super) fn may_take(&self, key: Place, class: usize, cost: Cost) -> bool {
+    pub(super) fn may_take(&self, key: Place, class: usize, cost: u32) -> bool {
         let state = &self.keys[key];
-        for d in KINDS {
-            let Some(left) = self.free(d).checked_sub(cost[d]) else { return false };
-            // The part of its own floor that it takes is no longer kept.
-            let own = if state.share.is_kept { state.share.floor[d].saturating_sub(state.in_use[d]) } else { 0 };
-            if cost[d] > 0 && left < self.kept[d] - own {
-                return false;
-            }
-        }
-        is_within_floor(state, cost) || self.free(0) - cost[0] >= self.limits.headroom[class]
+        let Some(left) = self.free().checked_sub(cost) else { return false };
+        // The part of its own floor that it takes is no longer kept.
+        let own = if state.share.is_kept { state.unused_floor() } else { 0 };
+        left >= self.kept - own && (is_within_floor(state, cost) || left >= self.limits.headroom[class])
     }
 
     /// Returns whether a call that comes now is before all lines that wait. It is never before one
     /// of its own key that is not worse.
-    pub(super) fn goes_first(&self, line: Place, cost: Cost) -> bool {
+    pub(super) fn goes_first(&self, line: Place, cost: u32) -> bool {
         let LineState { key, class, turn, tag, .. } = self.lines[line];
         let (class, state) = (class as usize, &self.keys[key]);
         let waits = |class: usize| state.lines[class].is_some_and(|line| self.lines[line].waiting > 0);
@@ -206,13 +192,12 @@ impl Pool {
 
     /// Notes that a line is served while any waits for its turn. `weights` are those of all lines
     /// that waited, and of this one.
-    pub(super) fn take_turn(&mut self, place: Place, cost: Cost, weights: u64) {
+    pub(super) fn take_turn(&mut self, place: Place, cost: u32, weights: u64) {
         let LineState { key, class, turn, tag, .. } = self.lines[place];
         let state = &self.keys[key];
         let tag = if turn == 0 { self.new_tag(state) } else { tag };
-        let length = |d: usize| part(scaled(cost[d]), self.turn_of(state, d));
-        let work = |d: usize| part(scaled(cost[d]), self.quantum[d].into());
-        let (length, work) = (length(0).max(length(1)), work(0).max(work(1)));
+        let work = u64::from(cost) << SCALE;
+        let length = part(work, state.share.weight.into());
         self.keys[key].finish = tag.max(self.virtual_time) + length;
         self.virtual_time = tag.max(self.virtual_time + work / weights);
         self.lines[place].turn = 0;
@@ -241,20 +226,12 @@ fn part(amount: u64, turn: u64) -> u64 {
     }
 }
 
-fn scaled(units: u32) -> u64 {
-    u64::from(units) << SCALE
-}
-
-fn is_within(in_use: Cost, cost: Cost, limit: Cost) -> bool {
-    KINDS.into_iter().all(|d| cost[d] == 0 || in_use[d].saturating_add(cost[d]) <= limit[d])
-}
-
 impl KeyState {
-    pub(super) fn is_within_ceiling(&self, cost: Cost) -> bool {
-        is_within(self.in_use, cost, self.share.ceiling)
+    pub(super) fn is_within_ceiling(&self, cost: u32) -> bool {
+        self.in_use.saturating_add(cost) <= self.share.ceiling
     }
 }
 
-fn is_within_floor(key: &KeyState, cost: Cost) -> bool {
-    key.share.floor[0] > 0 && is_within(key.in_use, cost, key.share.floor)
+fn is_within_floor(key: &KeyState, cost: u32) -> bool {
+    key.in_use.saturating_add(cost) <= key.share.floor
 }

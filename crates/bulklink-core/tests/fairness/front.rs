@@ -1,12 +1,12 @@
 //! The driver of a pool: gives each input to the line of its key, between the pool's own.
 
 use bulklink_core::Instant;
-use bulklink_core::pool::{Cost, Demand, Head, Key, Limits, LineId, Lines, Pool, Prepared};
+use bulklink_core::pool::{Demand, Head, Key, Limits, LineId, Lines, Pool, Prepared};
 
 use crate::plant::Source;
 
 /// A cost that a word has.
-const PLAIN: Cost = [1, 0];
+const PLAIN: u32 = 1;
 
 /// The line of a key: its calls that run and wait, and its word.
 pub trait Line {
@@ -22,12 +22,12 @@ pub trait Line {
     /// Takes the unit of a plain call back on offer, if anything may be.
     fn has_released(&mut self, call: usize) -> bool;
 
-    fn admit(&mut self, call: usize, cost: Cost, now: Instant);
-    fn queue(&mut self, call: usize, cost: Cost, deadline: Instant, now: Instant);
-    fn release(&mut self, call: usize, cost: Cost);
+    fn admit(&mut self, call: usize, cost: u32, now: Instant);
+    fn queue(&mut self, call: usize, cost: u32, deadline: Instant, now: Instant);
+    fn release(&mut self, call: usize, cost: u32);
     fn expire(&mut self, now: Instant);
     /// Admits the first waiter, if it has this cost.
-    fn admit_first(&mut self, cost: Cost, now: Instant) -> bool;
+    fn admit_first(&mut self, cost: u32, now: Instant) -> bool;
     fn displace_last(&mut self, now: Instant);
     /// Returns a waiter that waits no more, and whether it was admitted.
     fn settled(&mut self) -> Option<(usize, bool)>;
@@ -41,7 +41,7 @@ pub struct Front<L> {
 
 struct AllLines<L> {
     ids: Vec<LineId>,
-    costs: Vec<Cost>,
+    costs: Vec<u32>,
     /// The source of each key, by the key's number.
     sources: Vec<usize>,
     lines: Vec<L>,
@@ -150,14 +150,14 @@ impl<L: Line> Lines for AllLines<L> {
         self.lines[source].demand()
     }
 
-    fn admit(&mut self, line: LineId, cost: Cost, now: Instant) -> (bool, Demand) {
+    fn admit(&mut self, line: LineId, cost: u32, now: Instant) -> (bool, Demand) {
         let source = self.source(line);
         self.lines[source].expire(now);
         let is_admitted = self.lines[source].admit_first(cost, now);
         (is_admitted, self.settle(source))
     }
 
-    fn largest_cost(&mut self, line: LineId) -> Cost {
+    fn largest_cost(&mut self, line: LineId) -> u32 {
         self.costs[self.source(line)]
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bulklink_core::plumbing::Word;
-use bulklink_core::pool::{Cost, Demand};
+use bulklink_core::pool::Demand;
 use bulklink_core::{Answer, Gate, Grant, Instant, Limits, Request, Ticket};
 
 use crate::front::Line;
@@ -24,8 +24,8 @@ impl Lent {
     }
 }
 
-fn request(cost: Cost) -> Request {
-    Request::new().cost(cost[0] as usize)
+fn request(cost: u32) -> Request {
+    Request::new().cost(cost as usize)
 }
 
 impl Line for Lent {
@@ -68,21 +68,21 @@ impl Line for Lent {
         true
     }
 
-    fn admit(&mut self, call: usize, cost: Cost, now: Instant) {
-        self.gate.lend(self.demand().in_use[0] + cost[0]);
+    fn admit(&mut self, call: usize, cost: u32, now: Instant) {
+        self.gate.lend(self.demand().in_use + cost);
         let Answer::Granted(grant) = self.enter(&request(cost), now) else { panic!("the units are lent") };
         self.grants.insert(call, grant);
         self.gate.lend(0);
     }
 
-    fn queue(&mut self, call: usize, cost: Cost, deadline: Instant, now: Instant) {
+    fn queue(&mut self, call: usize, cost: u32, deadline: Instant, now: Instant) {
         let request = request(cost).before(deadline);
         let Answer::Queued(ticket) = self.enter(&request, now) else { panic!("nothing is lent") };
         *self.gate.waker_mut(&ticket).expect("it waits") = Some(call);
         self.tickets.insert(call, ticket);
     }
 
-    fn release(&mut self, call: usize, _: Cost) {
+    fn release(&mut self, call: usize, _: u32) {
         self.gate.release(self.grants.remove(&call).expect("it runs"));
     }
 
@@ -90,7 +90,7 @@ impl Line for Lent {
         self.gate.advance(Some(now));
     }
 
-    fn admit_first(&mut self, cost: Cost, now: Instant) -> bool {
+    fn admit_first(&mut self, cost: u32, now: Instant) -> bool {
         self.gate.admit_first(cost, now)
     }
 

@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 
 use bulklink_core::Instant;
-use bulklink_core::pool::{Cost, Demand, Head};
+use bulklink_core::pool::{Demand, Head};
 
 use crate::front::Line;
 
 pub struct Plain {
-    in_use: Cost,
-    units: [u64; 2],
+    in_use: u32,
     waiting: VecDeque<Waiter>,
     settled: Vec<(usize, bool)>,
     /// The units that it may have in use without asking.
@@ -18,36 +17,26 @@ pub struct Plain {
 
 struct Waiter {
     call: usize,
-    cost: Cost,
+    cost: u32,
     deadline: Instant,
 }
 
 impl Plain {
-    fn take(&mut self, cost: Cost) {
-        self.in_use = [0, 1].map(|d| self.in_use[d] + cost[d]);
-    }
-
     fn leave_first(&mut self, is_admitted: bool) {
         let first = self.waiting.pop_front().expect("it waits");
-        self.leave(first, is_admitted);
-    }
-
-    /// Counts a waiter that has left the queue.
-    fn leave(&mut self, Waiter { call, cost, .. }: Waiter, is_admitted: bool) {
-        self.units = [0, 1].map(|d| self.units[d] - u64::from(cost[d]));
-        self.settled.push((call, is_admitted));
+        self.settled.push((first.call, is_admitted));
     }
 }
 
 impl Line for Plain {
     fn new() -> Self {
-        Plain { in_use: [0; 2], units: [0; 2], waiting: VecDeque::new(), settled: vec![], published: None }
+        Plain { in_use: 0, waiting: VecDeque::new(), settled: vec![], published: None }
     }
 
     fn demand(&self) -> Demand {
         let waiting = u32::try_from(self.waiting.len()).expect("few");
         let head = self.waiting.front().map(|first| Head { cost: first.cost, may_run: true });
-        Demand { in_use: self.in_use, waiting, units: self.units, head }
+        Demand { in_use: self.in_use, waiting, head }
     }
 
     fn publish(&mut self, units: u32) {
@@ -59,27 +48,26 @@ impl Line for Plain {
     }
 
     fn acquire(&mut self, _: usize) -> bool {
-        let is_offered = self.published.is_some_and(|units| self.in_use[0] < units);
-        self.in_use[0] += u32::from(is_offered);
+        let is_offered = self.published.is_some_and(|units| self.in_use < units);
+        self.in_use += u32::from(is_offered);
         is_offered
     }
 
     fn has_released(&mut self, _: usize) -> bool {
-        self.in_use[0] -= u32::from(self.published.is_some());
+        self.in_use -= u32::from(self.published.is_some());
         self.published.is_some()
     }
 
-    fn admit(&mut self, _: usize, cost: Cost, _: Instant) {
-        self.take(cost);
+    fn admit(&mut self, _: usize, cost: u32, _: Instant) {
+        self.in_use += cost;
     }
 
-    fn queue(&mut self, call: usize, cost: Cost, deadline: Instant, _: Instant) {
-        self.units = [0, 1].map(|d| self.units[d] + u64::from(cost[d]));
+    fn queue(&mut self, call: usize, cost: u32, deadline: Instant, _: Instant) {
         self.waiting.push_back(Waiter { call, cost, deadline });
     }
 
-    fn release(&mut self, _: usize, cost: Cost) {
-        self.in_use = [0, 1].map(|d| self.in_use[d] - cost[d]);
+    fn release(&mut self, _: usize, cost: u32) {
+        self.in_use -= cost;
     }
 
     fn expire(&mut self, now: Instant) {
@@ -88,10 +76,10 @@ impl Line for Plain {
         }
     }
 
-    fn admit_first(&mut self, cost: Cost, _: Instant) -> bool {
+    fn admit_first(&mut self, cost: u32, _: Instant) -> bool {
         let is_first = self.waiting.front().is_some_and(|first| first.cost == cost);
         if is_first {
-            self.take(cost);
+            self.in_use += cost;
             self.leave_first(true);
         }
         is_first
@@ -99,7 +87,7 @@ impl Line for Plain {
 
     fn displace_last(&mut self, _: Instant) {
         let last = self.waiting.pop_back().expect("it waits");
-        self.leave(last, false);
+        self.settled.push((last.call, false));
     }
 
     fn settled(&mut self) -> Option<(usize, bool)> {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use bulklink_core::Instant;
-use bulklink_core::pool::{Class, Cost, Share};
+use bulklink_core::pool::{Class, Share};
 
 use crate::HOLD;
 use crate::front::{Front, Line};
@@ -17,7 +17,7 @@ const SECOND: f64 = 1e9;
 pub struct Source {
     pub share: Share,
     pub class: Class,
-    pub cost: Cost,
+    pub cost: u32,
     /// The mean time of an operation, in seconds.
     pub hold: f64,
     pub arrivals: Arrivals,
@@ -41,14 +41,14 @@ impl Source {
     }
 
     pub fn of(arrivals: Arrivals) -> Self {
-        Source { share: Share::PLAIN, class: Class::Normal, cost: [1, 0], hold: HOLD, arrivals }
+        Source { share: Share::PLAIN, class: Class::Normal, cost: 1, hold: HOLD, arrivals }
     }
 
     pub fn holds(self, hold: f64) -> Self {
         Source { hold, ..self }
     }
 
-    pub fn costs(self, cost: Cost) -> Self {
+    pub fn costs(self, cost: u32) -> Self {
         Source { cost, ..self }
     }
 

@@ -1,7 +1,5 @@
 //! Keys that ask for all there is, against the shares that water filling gives.
 
-use bulklink_core::pool::Limits;
-
 use crate::plant::Source;
 use crate::{limits, run_plain, usual_or_long};
 
@@ -60,7 +58,7 @@ fn with_more_keys_than_slots_none_gets_more_than_a_slot() {
 #[test]
 fn a_wide_key_gets_about_its_share() {
     let mut sources = vec![Source::closed(ALL); 5];
-    sources[0] = Source::closed(2).costs([5, 0]);
+    sources[0] = Source::closed(2).costs(5);
     let mut units = run_plain(&limits(10, ANY), &sources, usual_or_long(100.0, 3_000.0), None, SEED).running();
     units[0] *= 5.0;
     let busy = units.iter().sum::<f64>() / 10.0;
@@ -68,18 +66,6 @@ fn a_wide_key_gets_about_its_share() {
     assert!((1.8..2.6).contains(&units[0]), "{units:?}");
     assert!(units[1..].iter().all(|units| *units > 1.65), "{units:?}");
     assert!(busy > 0.92, "{busy}");
-}
-
-#[test]
-fn of_two_costs_the_dominant_one_is_shared() {
-    let mut limits = Limits::new(10);
-    limits.capacity[1] = 1_000;
-    for (slower, light, heavy) in [(1.0, 6.94, 3.06), (5.0, 6.05, 3.95)] {
-        let sources = [Source::closed(ALL).costs([1, 10]), Source::closed(ALL).costs([1, 200]).holds(0.01 * slower)];
-        let running = run_plain(&limits, &sources, usual_or_long(100.0, 3_000.0), None, SEED).running();
-        println!("two costs, the second holds {slower} times as long: {running:.3?} (6.67 and 3.33)");
-        assert!((running[0] - light).abs() < 0.05 && (running[1] - heavy).abs() < 0.05, "{running:?}");
-    }
 }
 
 /// Every key gets its ideal share, but for the largest relative error.

@@ -1,7 +1,7 @@
 //! The figures of partitions that share a capacity, in each output.
 
-use bulklink::testing::{Executor, FakeClock, FakeRuntime};
 use bulklink::partitions::Class;
+use bulklink::testing::{Executor, FakeClock, FakeRuntime};
 use bulklink::{Partitions, Reason, Registry};
 use bulklink_metrics::Exporter;
 

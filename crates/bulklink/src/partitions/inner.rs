@@ -186,7 +186,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
         previous.clone().with_capacity(capacity).check().map_err(invalid)?;
         let (before, limits_for) = (self.each(state), self.limits_for.as_ref());
         let limits = before.each.with_capacity(capacity as usize);
-        let follows = self.each.is_bounded_by_shared && before.each.capacity == previous.capacity[0] as usize;
+        let follows = self.each.is_bounded_by_shared && before.each.capacity == previous.capacity as usize;
         if follows {
             // All is checked before the first is changed.
             let (checked, outputs) = state.check(&limits, limits_for, now);

@@ -410,6 +410,6 @@ impl<K, R, S> fmt::Debug for Partitions<K, R, S> {
             .field("label", &self.inner.identity.label)
             .field("occupancy", &occupancy)
             .field("is_closed", &is_closed)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

@@ -93,12 +93,12 @@ impl Shared {
         if let Err(invalid) = state.pool.check_cost(cost) {
             return Way::Invalid(invalid);
         }
-        let call = Head { cost: [cost, 0], may_run };
+        let call = Head { cost, may_run };
         let PoolState { pool, members, .. } = state;
         let wants_place = request.wants_place() && has_place;
         let prepared = pool.prepare(&mut members.lines(reach), line, &demand, call, wants_place, now);
         match prepared {
-            Ok(Prepared::Lent) => Way::Gate { lent: demand.in_use[0] + cost },
+            Ok(Prepared::Lent) => Way::Gate { lent: demand.in_use + cost },
             Ok(Prepared::Queues) => Way::Gate { lent: 0 },
             // It does not wait by the pool: it expires, or its own room is full.
             Err(_) if request.may_queue() && !wants_place => Way::Gate { lent: 0 },

@@ -4,7 +4,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use bulklink_core::Instant;
-use bulklink_core::pool::{self, Class, Cost, Demand, Key, LineId};
+use bulklink_core::pool::{self, Class, Demand, Key, LineId};
 
 use crate::gate::outputs::Undelivered;
 use crate::gate::shared::{Shared, hint};
@@ -117,7 +117,7 @@ impl pool::Lines for Lines<'_> {
         self.with(line, |state| state.demand()).unwrap_or(Demand::NONE)
     }
 
-    fn admit(&mut self, line: LineId, cost: Cost, now: Instant) -> (bool, Demand) {
+    fn admit(&mut self, line: LineId, cost: u32, now: Instant) -> (bool, Demand) {
         let admitted = self.with(line, |state| {
             let is_admitted = state.gate.admit_first(cost, now);
             state.note_use(now);
@@ -126,9 +126,9 @@ impl pool::Lines for Lines<'_> {
         admitted.unwrap_or((false, Demand::NONE))
     }
 
-    fn largest_cost(&mut self, line: LineId) -> Cost {
+    fn largest_cost(&mut self, line: LineId) -> u32 {
         let largest = self.with(line, |state| state.gate.largest_waiting_cost()).unwrap_or(0);
-        [u32::try_from(largest).unwrap_or(u32::MAX), 0]
+        u32::try_from(largest).unwrap_or(u32::MAX)
     }
 
     fn displace(&mut self, line: LineId, now: Instant) -> Demand {

@@ -38,7 +38,7 @@ pub(crate) struct SharedPool {
     identities: [Arc<Identity>; BOUNDS.len()],
 }
 
-const BOUNDS: [Bound; 4] = [Bound::Key, Bound::Shared, Bound::Units, Bound::Headroom];
+const BOUNDS: [Bound; 3] = [Bound::Key, Bound::Shared, Bound::Headroom];
 
 /// The state that the lock of a pool protects.
 #[derive(Debug)]

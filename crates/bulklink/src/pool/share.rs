@@ -115,9 +115,9 @@ impl Share {
         let most = |limit: Option<usize>| limit.map_or(u32::MAX, narrow);
         let mut inner = pool::Share::new();
         inner.weight = narrow(self.weight);
-        inner.floor[0] = narrow(self.floor);
+        inner.floor = narrow(self.floor);
         inner.is_kept = self.is_kept;
-        inner.ceiling[0] = most(self.ceiling);
+        inner.ceiling = most(self.ceiling);
         inner.waiting_room = most(self.waiting_room);
         inner.is_paused = self.is_paused;
         inner
@@ -128,9 +128,9 @@ impl Share {
         let bounded = |limit: u32| (limit < u32::MAX).then_some(limit as usize);
         Share {
             weight: inner.weight as usize,
-            floor: inner.floor[0] as usize,
+            floor: inner.floor as usize,
             is_kept: inner.is_kept,
-            ceiling: bounded(inner.ceiling[0]),
+            ceiling: bounded(inner.ceiling),
             waiting_room: bounded(inner.waiting_room),
             is_paused: inner.is_paused,
         }
@@ -165,8 +165,8 @@ impl SharedStatus {
     pub(super) fn of(pool: &Pool) -> Self {
         let limits = pool.limits();
         SharedStatus {
-            capacity: limits.capacity[0] as usize,
-            in_use: pool.in_use()[0] as usize,
+            capacity: limits.capacity as usize,
+            in_use: pool.in_use() as usize,
             peak_in_use: pool.peak_in_use() as usize,
             waiting_room: (limits.waiting_room < pool::Limits::ANY_ROOM).then_some(limits.waiting_room as usize),
             waiting: pool.waiting() as usize,

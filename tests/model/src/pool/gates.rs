@@ -1,13 +1,13 @@
-//! Lines that are gates with their words: one cost, and calls of one class or of several.
+//! Lines that are gates with their words: calls of one class or of several.
 
 use std::collections::BTreeMap;
 
 use bulklink_core::plumbing::Word;
-use bulklink_core::pool::{Class, Cost, Demand, LineId, Lines};
+use bulklink_core::pool::{Class, Demand, LineId, Lines};
 use bulklink_core::{Answer, Gate, Grant, Instant, Limits, Reason, Request, Ticket};
 
 use super::lines::{Driven, Settled};
-use super::model::{CLASSES, Call};
+use super::model::{CLASSES, Call, Cost};
 
 /// All lines, by the number of the key and the class.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ impl Lines for Gates {
 
     fn largest_cost(&mut self, id: LineId) -> Cost {
         let largest = self.line(id).gate.largest_waiting_cost();
-        [u32::try_from(largest).expect("it fits the gate"), 0]
+        u32::try_from(largest).expect("it fits the gate")
     }
 
     fn displace(&mut self, id: LineId, now: Instant) -> Demand {
@@ -121,7 +121,7 @@ impl Lines for Gates {
 }
 
 impl Driven for Gates {
-    const HAS_ALL: bool = false;
+    const HOLDS_UP: bool = false;
 
     fn fold(&mut self, id: LineId) {
         self.line(id).fold();
@@ -171,23 +171,23 @@ impl Driven for Gates {
 
     fn admit_newcomer(&mut self, id: LineId, call: Call, cost: Cost, now: Instant) {
         let line = self.line(id);
-        let in_use = line.gate.demand().in_use[0];
-        line.gate.lend(in_use + cost[0]);
-        let answer = line.gate.enter(&Request::new().cost(cost[0] as usize), Some(now)).expect("a valid cost");
+        let in_use = line.gate.demand().in_use;
+        line.gate.lend(in_use + cost);
+        let answer = line.gate.enter(&Request::new().cost(cost as usize), Some(now)).expect("a valid cost");
         assert!(matches!(answer, Answer::Granted(_)), "it is lent its units");
-        line.answered(call, cost[0], answer);
+        line.answered(call, cost, answer);
         line.gate.lend(0);
     }
 
     fn queue(&mut self, id: LineId, call: Call, cost: Cost, deadline: Option<Instant>, now: Instant) {
-        let mut request = Request::new().cost(cost[0] as usize);
+        let mut request = Request::new().cost(cost as usize);
         if let Some(deadline) = deadline {
             request = request.before(deadline);
         }
         let line = self.line(id);
         let answer = line.gate.enter(&request, Some(now)).expect("a valid cost");
         assert!(matches!(answer, Answer::Queued(_)), "it is lent no units");
-        line.answered(call, cost[0], answer);
+        line.answered(call, cost, answer);
     }
 
     fn release(&mut self, id: LineId, call: Call) {

@@ -18,17 +18,14 @@ impl<L: Driven> World<L> {
 
     fn check_figures(&self) {
         let (pool, model) = (&self.pool, &self.model);
-        let mut held = [0; 2];
+        let mut held = 0;
         for (key, id) in self.keys.iter().enumerate().filter_map(|(key, id)| Some((key, (*id)?))) {
-            let [slots, units] = model.in_use_of(key);
             let of_key = pool.in_use_of(id);
-            assert_eq!(of_key, [slots + self.offered_to(key), units], "a key holds what it uses or is lent");
-            held = [0, 1].map(|d| held[d] + of_key[d]);
+            assert_eq!(of_key, model.in_use_of(key) + self.offered_to(key), "a key holds what it uses or is lent");
+            held += of_key;
         }
         assert_eq!(pool.in_use(), held, "in use by key is in use");
         assert_eq!(pool.waiting() as usize, model.waiting.len());
-        let units = [0, 1].map(|d| model.waiting.iter().map(|waiter| u64::from(waiter.cost[d])).sum::<u64>());
-        assert_eq!(pool.waiting_units(), units);
         assert_eq!((pool.displaced(), pool.peak_in_use()), (model.displaced, model.peak));
         assert_eq!(pool.is_contended(), model.is_contended());
         assert!(!pool.wants_now() && model.next().is_none(), "no unit waits for the next");
@@ -50,18 +47,16 @@ impl<L: Driven> World<L> {
     /// Only a change of the limits leaves more in use than they allow, and nothing is lent then.
     fn check_bounds(&self) {
         let (used, held, capacity) = (self.model.in_use(), self.pool.in_use(), self.model.limits.capacity);
-        for d in 0..2 {
-            assert!(held[d] <= capacity[d] || self.is_changed && used[d] > capacity[d] && held[d] == used[d]);
-            let floors = self.model.kept_for_others(usize::MAX, d);
-            assert!(self.is_changed || capacity[d] - used[d] >= floors, "kept floors are free");
-        }
+        assert!(held <= capacity || self.is_changed && used > capacity && held == used);
+        let floors = self.model.kept_for_others(usize::MAX);
+        assert!(self.is_changed || capacity - used >= floors, "kept floors are free");
         for (key, share) in self.model.shares.iter().enumerate() {
             let of_key = self.model.in_use_of(key);
-            assert!(self.is_changed || (0..2).all(|d| of_key[d] <= share.ceiling[d]), "the ceiling of a key");
+            assert!(self.is_changed || of_key <= share.ceiling, "the ceiling of a key");
         }
         let (waiting, room) = (self.model.waiting.len(), self.model.limits.waiting_room as usize);
         assert!(self.is_changed || waiting <= room, "no more wait than there is room");
-        let may_wait = !self.start.is_plain() || !self.waits_for_a_unit() || used[0] >= capacity[0];
+        let may_wait = !self.start.is_plain() || !self.waits_for_a_unit() || used >= capacity;
         assert!(may_wait, "no unit is free while a line waits that may take it");
     }
 
@@ -71,10 +66,10 @@ impl<L: Driven> World<L> {
         let may_run = |waiter: &Waiter| {
             let (key, share) = (waiter.line.key, &self.model.shares[waiter.line.key]);
             let is_held_up = share.is_paused || self.model.held_up.contains(&waiter.line);
-            !is_held_up && self.model.in_use_of(key)[0] < share.ceiling[0]
+            !is_held_up && self.model.in_use_of(key) < share.ceiling
         };
         let waiting = &self.model.waiting;
-        waiting.iter().all(|waiter| waiter.cost == [1, 0]) && waiting.iter().any(may_run)
+        waiting.iter().all(|waiter| waiter.cost == 1) && waiting.iter().any(may_run)
     }
 
     /// The first of those within their floor wait only for units that are not there.
@@ -82,12 +77,9 @@ impl<L: Driven> World<L> {
         let model = &self.model;
         let within = |line: &Line| model.is_eligible(*line) && model.is_head_within_floor(*line);
         let mut heads = model.lines().filter(within).filter_map(|line| model.head(line)).peekable();
-        let is_there = |waiter: &Waiter, d: usize| {
-            let needed = waiter.cost[d] + model.kept_for_others(waiter.line.key, d);
-            waiter.cost[d] == 0 || needed <= model.free(d)
-        };
+        let is_there = |waiter: &Waiter| waiter.cost + model.kept_for_others(waiter.line.key) <= model.free();
         let is_none = heads.peek().is_none();
-        assert!(is_none || heads.any(|head| !(0..2).all(|d| is_there(head, d))), "floors come first");
+        assert!(is_none || heads.any(|head| !is_there(head)), "floors come first");
     }
 
     fn check_conservation(&self) {

@@ -3,9 +3,9 @@
 use std::fmt::Debug;
 
 use bulklink_core::Instant;
-use bulklink_core::pool::{Cost, Demand, LineId, Lines};
+use bulklink_core::pool::{Demand, LineId, Lines};
 
-use super::model::Call;
+use super::model::{Call, Cost};
 
 /// What became of a call that waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub enum Settled {
 
 /// Lines that a world drives. Each line has a word, which [`publish`](Driven::publish) makes live.
 pub trait Driven: Lines + Default + Debug {
-    /// Whether calls may have a second cost, and a line can be held up.
-    const HAS_ALL: bool;
+    /// Whether a line can be held up.
+    const HOLDS_UP: bool;
 
     /// Takes back the word of a line, if it is live.
     fn fold(&mut self, line: LineId);

@@ -1,10 +1,10 @@
-//! Lines that are plain lists, with two costs and all classes.
+//! Lines that are plain lists, with all classes.
 
 use bulklink_core::Instant;
-use bulklink_core::pool::{Class, Cost, Demand, Head, LineId, Lines};
+use bulklink_core::pool::{Class, Demand, Head, LineId, Lines};
 
 use super::lines::{Driven, Settled};
-use super::model::{CLASSES, Call};
+use super::model::{CLASSES, Call, Cost};
 
 /// All lines, by the number of the key and the class.
 #[derive(Clone, Debug, Default)]
@@ -24,14 +24,13 @@ struct List {
 
 impl List {
     fn in_use(&self) -> Cost {
-        self.running.iter().fold([0; 2], |sum, (_, cost)| [0, 1].map(|d| sum[d] + cost[d]))
+        self.running.iter().map(|operation| operation.1).sum()
     }
 
     fn demand(&self) -> Demand {
-        let units = [0, 1].map(|d| self.waiting.iter().map(|waiter| u64::from(waiter.1[d])).sum());
         let head = self.waiting.first().map(|&(_, cost, _)| Head { cost, may_run: !self.is_held_up });
         let waiting = u32::try_from(self.waiting.len()).expect("few wait");
-        Demand { in_use: self.in_use(), waiting, units, head }
+        Demand { in_use: self.in_use(), waiting, head }
     }
 }
 
@@ -88,8 +87,7 @@ impl Lines for Lists {
     }
 
     fn largest_cost(&mut self, line: LineId) -> Cost {
-        let waiting = &self.line(line).waiting;
-        waiting.iter().fold([0; 2], |largest, (_, cost, _)| [0, 1].map(|d| cost[d].max(largest[d])))
+        self.line(line).waiting.iter().map(|waiter| waiter.1).max().unwrap_or(0)
     }
 
     fn displace(&mut self, line: LineId, _now: Instant) -> Demand {
@@ -102,7 +100,7 @@ impl Lines for Lists {
 }
 
 impl Driven for Lists {
-    const HAS_ALL: bool = true;
+    const HOLDS_UP: bool = true;
 
     fn fold(&mut self, line: LineId) {
         self.line(line).live = None;
@@ -111,12 +109,12 @@ impl Driven for Lists {
     fn publish(&mut self, line: LineId, lent: Option<u32>) {
         let list = self.line(line);
         list.live = lent;
-        assert!(lent.is_none_or(|lent| lent >= list.in_use()[0]), "the units in use are lent");
+        assert!(lent.is_none_or(|lent| lent >= list.in_use()), "the units in use are lent");
     }
 
     fn offered(&self, line: LineId) -> u32 {
         let list = self.lines.get(place(line));
-        list.and_then(|list| Some(list.live? - list.in_use()[0])).unwrap_or(0)
+        list.and_then(|list| Some(list.live? - list.in_use())).unwrap_or(0)
     }
 
     fn is_live(&self, line: LineId) -> bool {
@@ -126,7 +124,7 @@ impl Driven for Lists {
     fn enter_by_word(&mut self, line: LineId, call: Call) -> bool {
         let is_offered = line.class == Class::Normal && self.is_usable(line) && self.offered(line) > 0;
         if is_offered {
-            self.line(line).running.push((call, [1, 0]));
+            self.line(line).running.push((call, 1));
         }
         is_offered
     }
@@ -134,7 +132,7 @@ impl Driven for Lists {
     fn release_by_word(&mut self, line: LineId, call: Call) -> bool {
         let is_usable = self.is_usable(line);
         let running = &mut self.line(line).running;
-        let place = running.iter().position(|&operation| operation == (call, [1, 0]));
+        let place = running.iter().position(|&operation| operation == (call, 1));
         let place = place.filter(|_| is_usable);
         place.map(|place| running.remove(place)).is_some()
     }

@@ -13,7 +13,7 @@ mod world;
 pub use gates::Gates;
 pub use lines::{Driven, Settled};
 pub use lists::Lists;
-pub use model::{Call, Key, Line, Time};
+pub use model::{Call, Cost, Key, Line, Time};
 pub use start::{Start, share};
 pub use steps::Step;
 pub use world::{Input, World};

@@ -3,7 +3,7 @@
 //! It keeps lists of the calls that run and of those that wait, and scans them: nothing is kept in
 //! order, and no unit is lent beforehand.
 
-use bulklink_core::pool::{Bound, Class, Cost, Limits, Share};
+use bulklink_core::pool::{Bound, Class, Limits, Share};
 
 use super::lines::Settled;
 
@@ -13,11 +13,12 @@ pub type Time = u64;
 /// The number of a key.
 pub type Key = usize;
 
+/// Units of capacity.
+pub type Cost = u32;
+
 /// The number of a call, in the order of arrival.
 pub type Call = usize;
 
-pub(super) const DIMENSIONS: usize = 2;
-pub(super) const KINDS: [usize; DIMENSIONS] = [0, 1];
 pub(super) const CLASSES: usize = Class::ALL.len();
 /// Virtual time of one unit of weight one.
 pub(super) const ONE: u64 = 1 << 20;
@@ -128,7 +129,7 @@ impl Model {
             if !may_queue {
                 return Answer::Refused(self.refusal(line, cost));
             }
-            if let Err(bound) = self.check_room(line, cost) {
+            if let Err(bound) = self.check_room(line) {
                 return Answer::Refused(bound);
             }
             if self.waiting.len() < self.limits.waiting_room as usize {
@@ -200,11 +201,8 @@ impl Model {
     /// Changes the limits. Returns whether that is possible.
     pub fn reconfigure(&mut self, limits: &Limits, now: Time) -> bool {
         let kept = self.kept_floors();
-        let is_enough = |d: usize| {
-            let waits = self.waiting.iter().all(|waiter| waiter.cost[d] <= limits.capacity[d]);
-            waits && kept[d] <= u64::from(limits.capacity[d])
-        };
-        let is_possible = KINDS.into_iter().all(is_enough);
+        let waits = self.waiting.iter().all(|waiter| waiter.cost <= limits.capacity);
+        let is_possible = waits && kept <= limits.capacity;
         if is_possible {
             self.limits = limits.clone();
             self.advance(now);
@@ -258,10 +256,10 @@ impl Model {
         if let Some((weights, eligible)) = contest {
             let turn = self.turns[line.key][line.class].take();
             let tag = turn.map_or_else(|| self.new_tag(line.key), |turn| turn.tag);
-            let length = self.length_of_turn(cost, u64::from(self.shares[line.key].weight));
+            let length = u64::from(cost) * ONE / u64::from(self.shares[line.key].weight);
             self.ends[line.key] = tag.max(self.virtual_time) + length;
             let before = self.virtual_time;
-            self.virtual_time = tag.max(self.virtual_time + self.length_of_turn(cost, 1) / weights);
+            self.virtual_time = tag.max(self.virtual_time + u64::from(cost) * ONE / weights);
             assert!(self.virtual_time >= before, "virtual time never goes back");
             for (worse, is_eligible) in eligible.into_iter().enumerate().skip(line.class + 1) {
                 self.passed[worse] = if is_eligible { self.passed[worse] + 1 } else { 0 };
@@ -269,7 +267,7 @@ impl Model {
             self.passed[line.class] = 0;
         }
         self.running.push(operation);
-        self.peak = self.peak.max(self.in_use()[0]);
+        self.peak = self.peak.max(self.in_use());
         self.begin_turns();
     }
 

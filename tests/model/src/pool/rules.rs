@@ -1,8 +1,8 @@
 //! The rules of the model: whose turn it is, which units may be taken, and who has a place.
 
-use bulklink_core::pool::{Bound, Cost, Share};
+use bulklink_core::pool::{Bound, Share};
 
-use super::model::{CLASSES, Call, DIMENSIONS, KINDS, Key, Line, Model, ONE, Waiter};
+use super::model::{CLASSES, Call, Cost, Key, Line, Model, ONE, Waiter};
 
 /// Where a line stands among those that are eligible: the least is served first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,11 +25,11 @@ impl Standing {
 
 impl Model {
     pub fn in_use(&self) -> Cost {
-        sum(self.running.iter().map(|operation| operation.cost))
+        self.running.iter().map(|operation| operation.cost).sum()
     }
 
     pub fn in_use_of(&self, key: Key) -> Cost {
-        sum(self.running.iter().filter(|operation| operation.line.key == key).map(|operation| operation.cost))
+        self.running.iter().filter(|operation| operation.line.key == key).map(|operation| operation.cost).sum()
     }
 
     pub fn is_busy(&self, key: Key) -> bool {
@@ -57,13 +57,11 @@ impl Model {
 
     /// Returns whether a key would be within this limit after a call of this cost.
     pub fn is_within(&self, key: Key, cost: Cost, limit: Cost) -> bool {
-        let in_use = self.in_use_of(key);
-        KINDS.into_iter().all(|d| cost[d] == 0 || u64::from(in_use[d]) + u64::from(cost[d]) <= u64::from(limit[d]))
+        self.in_use_of(key) + cost <= limit
     }
 
     pub fn is_within_floor(&self, key: Key, cost: Cost) -> bool {
-        let floor = self.shares[key].floor;
-        floor[0] > 0 && self.is_within(key, cost, floor)
+        self.is_within(key, cost, self.shares[key].floor)
     }
 
     /// Returns whether the floor decides where a line stands: it is for the best class that the key
@@ -97,17 +95,9 @@ impl Model {
         eligible.map(|line| u64::from(self.shares[line.key].weight)).sum()
     }
 
-    fn quantum(&self, dimension: usize) -> u64 {
-        u64::from((self.limits.capacity[dimension] / self.limits.capacity[0]).max(1))
-    }
-
-    fn turn_of(&self, key: Key, dimension: usize) -> u64 {
-        u64::from(self.shares[key].weight) * self.quantum(dimension)
-    }
-
+    /// As many units as the weight are one turn.
     fn level(&self, key: Key) -> u64 {
-        let in_use = self.in_use_of(key);
-        KINDS.into_iter().map(|d| u64::from(in_use[d]) / self.turn_of(key, d)).max().unwrap_or(0)
+        u64::from(self.in_use_of(key) / self.shares[key].weight)
     }
 
     /// A key that has taken no turn for a round has the credit of one turn.
@@ -115,13 +105,9 @@ impl Model {
         (self.virtual_time - ONE).max(self.ends[key])
     }
 
-    pub(super) fn length_of_turn(&self, cost: Cost, weight: u64) -> u64 {
-        KINDS.into_iter().map(|d| u64::from(cost[d]) * ONE / (weight * self.quantum(d))).max().unwrap_or(0)
-    }
-
     fn standing(&self, line: Line, cost: Cost, is_within_floor: bool, tag: u64, number: u64) -> Standing {
         let Line { key, class } = line;
-        let is_wide = KINDS.into_iter().any(|d| u64::from(cost[d]) > self.turn_of(key, d));
+        let is_wide = cost > self.shares[key].weight;
         let is_undue = !is_within_floor && is_wide && tag > self.virtual_time;
         let level = if is_within_floor || is_undue { 0 } else { self.level(key) };
         Standing { is_beyond_floor: !is_within_floor, class, is_undue, level, tag, number, key }
@@ -172,49 +158,36 @@ impl Model {
     /// Returns whether the units for this cost are free, and neither kept for other keys nor left
     /// to better classes.
     pub fn may_take(&self, line: Line, cost: Cost) -> bool {
-        let left_of = |d: usize| self.free(d).checked_sub(cost[d]);
-        let may_leave =
-            |d: usize| left_of(d).is_some_and(|left| cost[d] == 0 || left >= self.kept_for_others(line.key, d));
-        let leaves_headroom = || left_of(0).is_some_and(|left| left >= self.limits.headroom[line.class]);
-        KINDS.into_iter().all(may_leave) && (self.is_within_floor(line.key, cost) || leaves_headroom())
+        let Some(left) = self.free().checked_sub(cost) else { return false };
+        let leaves_headroom = left >= self.limits.headroom[line.class];
+        left >= self.kept_for_others(line.key) && (self.is_within_floor(line.key, cost) || leaves_headroom)
     }
 
-    pub fn free(&self, dimension: usize) -> u32 {
-        self.limits.capacity[dimension].saturating_sub(self.in_use()[dimension])
+    pub fn free(&self) -> u32 {
+        self.limits.capacity.saturating_sub(self.in_use())
     }
 
     /// The unused floors that are not lent, of all other keys.
-    pub fn kept_for_others(&self, key: Key, dimension: usize) -> u32 {
+    pub fn kept_for_others(&self, key: Key) -> u32 {
         let others = (0..self.shares.len()).filter(|&other| other != key && self.shares[other].is_kept);
-        others.map(|other| self.shares[other].floor[dimension].saturating_sub(self.in_use_of(other)[dimension])).sum()
+        others.map(|other| self.shares[other].floor.saturating_sub(self.in_use_of(other))).sum()
     }
 
-    pub(super) fn kept_floors(&self) -> [u64; DIMENSIONS] {
-        let kept = self.shares.iter().filter(|share| share.is_kept);
-        kept.fold([0; DIMENSIONS], |sum, share| KINDS.map(|d| sum[d] + u64::from(share.floor[d])))
+    pub(super) fn kept_floors(&self) -> u32 {
+        self.shares.iter().filter(|share| share.is_kept).map(|share| share.floor).sum()
     }
 
     /// Returns whether a key may have this share.
     pub(super) fn is_valid(&self, key: Key, share: &Share) -> bool {
         let mut after = self.clone();
         after.shares[key] = *share;
-        let kept = after.kept_floors();
-        !share.is_kept || KINDS.into_iter().all(|d| kept[d] <= u64::from(self.limits.capacity[d]))
+        !share.is_kept || after.kept_floors() <= self.limits.capacity
     }
 
     /// Checks all limits of the room but the number of places.
-    pub(super) fn check_room(&self, line: Line, cost: Cost) -> Result<(), Bound> {
+    pub(super) fn check_room(&self, line: Line) -> Result<(), Bound> {
         let of_key = self.waiting.iter().filter(|waiter| waiter.line.key == line.key).count();
-        if of_key >= self.shares[line.key].waiting_room as usize {
-            return Err(Bound::Key);
-        }
-        for d in KINDS {
-            let units: u64 = self.waiting.iter().map(|waiter| u64::from(waiter.cost[d])).sum();
-            if units + u64::from(cost[d]) > self.limits.waiting_units[d] {
-                return Err(if d == 0 { Bound::Shared } else { Bound::Units });
-            }
-        }
-        Ok(())
+        if of_key >= self.shares[line.key].waiting_room as usize { Err(Bound::Key) } else { Ok(()) }
     }
 
     pub fn len(&self, line: Line) -> usize {
@@ -249,19 +222,9 @@ impl Model {
             || share.is_paused
             || !self.is_within(line.key, cost, share.ceiling);
         // A key that has the whole capacity is at no limit of its own.
-        if is_bound && self.in_use_of(line.key)[0] + cost[0] <= self.limits.capacity[0] {
+        if is_bound && self.in_use_of(line.key) + cost <= self.limits.capacity {
             return Bound::Key;
         }
-        if cost[0] > self.free(0) {
-            return Bound::Shared;
-        }
-        if cost[1] > self.free(1) {
-            return Bound::Units;
-        }
-        if self.may_take(line, cost) { Bound::Shared } else { Bound::Headroom }
+        if cost <= self.free() && !self.may_take(line, cost) { Bound::Headroom } else { Bound::Shared }
     }
-}
-
-fn sum(costs: impl Iterator<Item = Cost>) -> Cost {
-    costs.fold([0; DIMENSIONS], |sum, cost| KINDS.map(|d| sum[d] + cost[d]))
 }

@@ -1,7 +1,8 @@
 //! How a world of a pool begins.
 
-use bulklink_core::pool::{Cost, Limits, Share};
+use bulklink_core::pool::{Limits, Share};
 
+use super::model::Cost;
 use super::world::Input;
 
 /// How a world begins.

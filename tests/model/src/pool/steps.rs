@@ -1,9 +1,7 @@
 //! The steps of scripts for a pool, and the inputs that they mean in a world.
 
-use bulklink_core::pool::Cost;
-
 use super::lines::Driven;
-use super::model::{Line, Time};
+use super::model::{Cost, Line, Time};
 use super::start::Start;
 use super::world::{Input, World};
 use crate::script::Machine;
@@ -69,7 +67,7 @@ impl<L: Driven> Machine for World<L> {
                 share.is_paused = !share.is_paused;
                 Input::Share(key, share)
             }),
-            Step::HoldUp(key, class) => self.present(key).filter(|_| L::HAS_ALL).and_then(|key| {
+            Step::HoldUp(key, class) => self.present(key).filter(|_| L::HOLDS_UP).and_then(|key| {
                 let class = *pick(&self.start.classes, class)?;
                 Some(Input::HoldUp(Line { key, class }))
             }),
@@ -102,11 +100,7 @@ impl<L: Driven> World<L> {
         let key = self.present(key)?;
         let class = *pick(&self.start.classes, class)?;
         let (capacity, ceiling) = (self.model.limits.capacity, self.model.shares[key].ceiling);
-        let mut cost = [0, 1].map(|d| cost[d].min(capacity[d]).min(ceiling[d]));
-        if !L::HAS_ALL {
-            cost[1] = 0;
-        }
-        self.enter(Line { key, class }, cost, may_queue, within)
+        self.enter(Line { key, class }, cost.min(capacity).min(ceiling), may_queue, within)
     }
 
     /// Returns a key that is there.

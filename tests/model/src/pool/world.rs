@@ -2,11 +2,11 @@
 
 use bulklink_core::Instant;
 use bulklink_core::plumbing::Fork;
-use bulklink_core::pool::{self, Class, Cost, Head, LineId, Pool, Prepared, Share};
+use bulklink_core::pool::{self, Class, Head, LineId, Pool, Prepared, Share};
 
 use super::lines::{Driven, Settled};
 use super::lists::Lists;
-use super::model::{Answer, CLASSES, Call, Key, Line, Model, Operation, Time};
+use super::model::{Answer, CLASSES, Call, Cost, Key, Line, Model, Operation, Time};
 use super::start::Start;
 use crate::search;
 
@@ -198,7 +198,7 @@ impl<L: Driven> World<L> {
     /// Returns the input of a call that is possible.
     pub(super) fn enter(&self, line: Line, cost: Cost, may_queue: bool, within: Option<Time>) -> Option<Input> {
         let (capacity, ceiling) = (self.model.limits.capacity, self.model.shares[line.key].ceiling);
-        let is_possible = (0..2).all(|d| cost[d] <= capacity[d].min(ceiling[d]));
+        let is_possible = cost <= capacity.min(ceiling);
         (is_possible && self.keys[line.key].is_some()).then_some(Input::Enter { line, cost, may_queue, within })
     }
 
@@ -238,7 +238,7 @@ impl<L: Driven> World<L> {
             Input::Vacate(line) => {
                 let id = self.id(line).expect("it is there");
                 self.lines.forget(id);
-                self.pool.vacate(id, [0; 2]);
+                self.pool.vacate(id, 0);
                 self.model.vacate(line);
             }
             Input::Remove(key) => {
@@ -246,7 +246,7 @@ impl<L: Driven> World<L> {
                 for class in Class::ALL {
                     let line = LineId { key: id, class };
                     self.lines.forget(line);
-                    self.pool.vacate(line, [0; 2]);
+                    self.pool.vacate(line, 0);
                 }
                 self.pool.remove(id);
                 self.serve();
@@ -269,7 +269,7 @@ impl<L: Driven> World<L> {
         self.counts.came += 1;
         let deadline = within.map(|within| self.now + within);
         let id = self.id(line).expect("it is there");
-        let is_simple = cost == [1, 0] && deadline.is_none();
+        let is_simple = cost == 1 && deadline.is_none();
         let answer = if is_simple && self.lines.enter_by_word(id, call) {
             Answer::Admitted
         } else {

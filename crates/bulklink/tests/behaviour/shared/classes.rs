@@ -1,6 +1,6 @@
 //! Calls of several classes, within a key and among all.
 
-use bulklink::partitions::{Class, Share};
+use bulklink::partitions::{Builder, Class, Share};
 use bulklink::{Bound, Reason};
 
 use super::{Models, builder, call, ended, load, models, shared};
@@ -179,7 +179,7 @@ fn a_class_that_is_passed_over_is_relieved() {
     let served = |relief: Option<usize>| {
         let mut executor = executor();
         let builder = builder(&executor).shared_capacity(1).shared_waiting_room(99);
-        let models = relief.into_iter().fold(builder, |builder, calls| builder.class_relief(calls)).build();
+        let models = relief.into_iter().fold(builder, Builder::class_relief).build();
         let models = models.expect("valid");
         let mut running = Some(slot(&call(&mut executor, &models, "eve")));
         let batch = call(&mut executor, &models.class(Class::Background), "ann");
