@@ -192,10 +192,11 @@ impl Model {
         self.advance(now);
     }
 
-    /// The gate of a line goes, which has neither operations nor waiters.
+    /// The gate of a line goes, with its turn, and has neither operations nor waiters.
     pub fn vacate(&mut self, line: Line) {
         assert!(!self.is_line_busy(line));
         self.held_up.retain(|&held_up| held_up != line);
+        self.turns[line.key][line.class] = None;
     }
 
     /// Changes the limits. Returns whether that is possible.
