@@ -20,7 +20,9 @@
 //! A turn belongs to the line and not to its first waiter, so a line whose waiters leave or expire
 //! keeps it. The first waiter of a line that costs more than one turn comes after all others of its
 //! class until the turn has come up. Units that the next line may not take yet are kept for it:
-//! no line overtakes it, but for the [relief](Limits::relief) of a class.
+//! no line overtakes it, but for the [relief](Limits::relief) of a class. A line whose first waiter
+//! costs more than its key and class can ever have holds up no line of other keys, until limits
+//! change.
 //!
 //! A call that comes is admitted at once only if it would be the next of all.
 //!
@@ -218,6 +220,9 @@ impl Pool {
         let key = self.keys.insert(KeyState { share, in_use: 0, waiting: 0, finish: 0, lines }, 0);
         self.count_floor(key, true);
         self.keep(key, true);
+        if share.is_kept {
+            self.refresh_all();
+        }
         Ok(Key(key))
     }
 
@@ -232,7 +237,10 @@ impl Pool {
         }
         self.keep(key, false);
         self.count_floor(key, false);
-        self.keys.remove(key);
+        let share = self.keys.remove(key).share;
+        if share.is_kept {
+            self.refresh_all();
+        }
     }
 
     /// Notes that the gate of a line is gone, whose word was taken back, and that had no waiters:
@@ -266,7 +274,7 @@ impl Pool {
         let key = key.0;
         let old = &self.keys[key].share;
         self.check(&share, if old.is_kept { old.floor } else { 0 })?;
-        let lines = self.keys[key].lines;
+        let (lines, floors) = (self.keys[key].lines, self.kept_floors);
         for line in lines.into_iter().flatten() {
             self.unlist(line);
         }
@@ -275,7 +283,11 @@ impl Pool {
         self.keys[key].share = share;
         self.count_floor(key, true);
         self.keep(key, true);
-        self.refresh(key);
+        if self.kept_floors == floors {
+            self.refresh(key)
+        } else {
+            self.refresh_all()
+        }
         for line in lines.into_iter().flatten() {
             self.measure(line);
         }

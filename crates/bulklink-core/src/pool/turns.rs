@@ -15,10 +15,10 @@ impl Pool {
     /// Puts the lines of a key where they belong among the heads.
     pub(super) fn refresh(&mut self, key: Place) {
         let KeyState { lines, share, .. } = &self.keys[key];
-        let (lines, mut is_blocked, mut is_best) = (*lines, share.is_paused, true);
+        let (lines, mut is_blocked, mut is_out_of_reach, mut is_best) = (*lines, share.is_paused, false, true);
         for place in lines {
             let Some(place) = place else { continue };
-            let LineState { head, turn, tag, .. } = self.lines[place];
+            let LineState { class, head, turn, tag, .. } = self.lines[place];
             let Some(head) = head else {
                 self.unlist(place);
                 continue;
@@ -33,7 +33,14 @@ impl Pool {
             let tag = if turn == 0 { self.new_tag(state) } else { tag };
             let (rank, weight) = (self.rank(state, head.cost, is_best, tag), state.share.weight);
             is_best = false;
+            is_out_of_reach |= !self.may_ever_take(state, class as usize, head.cost);
             let turn = if turn == 0 { self.begin_turn() } else { turn };
+            if is_out_of_reach {
+                // It keeps its turn, and holds up no other.
+                (self.lines[place].tag, self.lines[place].turn) = (tag, turn);
+                self.unlist(place);
+                continue;
+            }
             self.list(Entry { tag, turn, rank, line: place }, weight);
         }
     }
@@ -162,6 +169,15 @@ impl Pool {
         // The part of its own floor that it takes is no longer kept.
         let own = if state.share.is_kept { state.unused_floor() } else { 0 };
         left >= self.kept - own && (is_within_floor(state, cost) || left >= self.limits.headroom[class])
+    }
+
+    /// Returns whether the units for this cost may be taken while nothing is in use.
+    fn may_ever_take(&self, key: &KeyState, class: usize, cost: u32) -> bool {
+        let own = if key.share.is_kept { key.share.floor.into() } else { 0 };
+        let left = u64::from(self.limits.capacity).checked_sub(cost.into());
+        let may_leave = |units: u64| left.is_some_and(|left| left >= units);
+        let leaves_headroom = cost <= key.share.floor || may_leave(self.limits.headroom[class].into());
+        leaves_headroom && may_leave(self.kept_floors - own)
     }
 
     /// Returns whether a call that comes now is before all lines that wait. It is never before one

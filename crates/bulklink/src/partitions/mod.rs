@@ -126,7 +126,8 @@ use inner::Inner;
 ///   takes the place of the newest waiter of the key with the most for its weight, which is
 ///   rejected as [`Displaced`](crate::Reason::Displaced).
 /// - A call that costs more than is free waits until its turn has come, and then until its units
-///   are free; meanwhile only calls within a floor are admitted.
+///   are free; meanwhile only calls within a floor are admitted. One that costs more than is ever
+///   free for its key and class, because the rest is kept for others, holds up no other key.
 /// - Calls of a better [class](Partitions::class) come before those of lower ones, whatever their
 ///   keys.
 ///

@@ -272,10 +272,10 @@ impl Model {
         self.begin_turns();
     }
 
-    /// Gives a turn to each line that is eligible and has none.
+    /// Gives a turn to each line that may run and has none, also if it is out of reach.
     fn begin_turns(&mut self) {
         for line in self.lines() {
-            if self.is_eligible(line) && self.turns[line.key][line.class].is_none() {
+            if self.may_run(line) && self.turns[line.key][line.class].is_none() {
                 self.begun += 1;
                 let turn = Turn { tag: self.new_tag(line.key), number: self.begun };
                 self.turns[line.key][line.class] = Some(turn);

@@ -71,14 +71,24 @@ impl Model {
         is_best && self.head(line).is_some_and(|head| self.is_within_floor(line.key, head.cost))
     }
 
-    /// A line may be served if its key is not paused, and neither its head nor that of a better
-    /// class of the key is beyond the ceiling, or held up by its own limits.
+    /// A line may be served if it may run, and neither its head nor that of a better class of the
+    /// key costs more than it can ever have.
     pub fn is_eligible(&self, line: Line) -> bool {
+        let is_in_reach = |head: &Waiter| self.may_ever_take(head.line, head.cost);
+        self.may_run(line) && self.heads_up_to(line).all(is_in_reach)
+    }
+
+    /// A line may run if its key is not paused, and neither its head nor that of a better class of
+    /// the key is beyond the ceiling, or held up by its own limits.
+    pub(super) fn may_run(&self, line: Line) -> bool {
         let share = &self.shares[line.key];
         let fits = |head: &Waiter| self.is_within(line.key, head.cost, share.ceiling);
         let may_run = |head: &Waiter| fits(head) && !self.held_up.contains(&head.line);
-        let is_blocked = |class: usize| self.head(Line { class, ..line }).is_some_and(|head| !may_run(head));
-        !share.is_paused && self.head(line).is_some() && !(0..=line.class).any(is_blocked)
+        !share.is_paused && self.head(line).is_some() && self.heads_up_to(line).all(may_run)
+    }
+
+    fn heads_up_to(&self, line: Line) -> impl Iterator<Item = &Waiter> {
+        (0..=line.class).filter_map(move |class| self.head(Line { class, ..line }))
     }
 
     pub fn is_contended(&self) -> bool {
@@ -161,6 +171,14 @@ impl Model {
         let Some(left) = self.free().checked_sub(cost) else { return false };
         let leaves_headroom = left >= self.limits.headroom[line.class];
         left >= self.kept_for_others(line.key) && (self.is_within_floor(line.key, cost) || leaves_headroom)
+    }
+
+    /// Returns whether the units for this cost may be taken while no call runs.
+    fn may_ever_take(&self, line: Line, cost: Cost) -> bool {
+        let (share, limits) = (&self.shares[line.key], &self.limits);
+        let Some(left) = limits.capacity.checked_sub(cost) else { return false };
+        let of_others = self.kept_floors() - if share.is_kept { share.floor } else { 0 };
+        left >= of_others && (cost <= share.floor || left >= limits.headroom[line.class])
     }
 
     pub fn free(&self) -> u32 {

@@ -1,7 +1,7 @@
 //! Calls of several classes, within a key and among all.
 
 use bulklink::partitions::{Builder, Class, Share};
-use bulklink::{Bound, Reason};
+use bulklink::{Bound, Reason, Request};
 
 use super::{Models, builder, call, ended, load, models, shared};
 use crate::{Call, executor, reason, slot};
@@ -172,6 +172,23 @@ fn a_class_leaves_its_headroom_to_better_ones() {
     }
     models.resize_shared(2).expect_err("the headroom must be less");
     assert_eq!(shared(&models).capacity, 4);
+}
+
+#[test]
+fn a_call_that_costs_more_than_its_class_can_have_holds_up_no_other() {
+    let mut executor = executor();
+    let builder = builder(&executor).shared_capacity(4).shared_waiting_room(9);
+    let models = builder.class_headroom(Class::Sheddable, 2).build().expect("valid");
+    let bulk = models.class(Class::Sheddable);
+    let wide = executor.spawn(bulk.key("ann").with(Request::new().cost(3)).slot());
+    executor.run_until_idle();
+    let others = [("bob", Class::Sheddable), ("cid", Class::Background)];
+    let others = others.map(|(key, class)| call(&mut executor, &models.class(class), key));
+    assert_eq!((ended(&others), wide.is_finished(), load(&models)), (vec![true; 2], false, [(2, 1); 2]));
+    drop(others);
+    models.resize_shared(5).expect("valid");
+    executor.run_until_idle();
+    assert_eq!(slot(&wide).cost(), 3, "now its class can have them");
 }
 
 #[test]

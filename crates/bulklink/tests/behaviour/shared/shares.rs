@@ -1,7 +1,7 @@
 //! Floors, ceilings and pauses of a key.
 
 use bulklink::partitions::Share;
-use bulklink::{Bound, Reason};
+use bulklink::{Bound, Reason, Request};
 
 use super::{call, load, models, shared};
 use crate::{executor, slot};
@@ -136,4 +136,19 @@ fn an_evicted_key_gives_its_units_back() {
         drop([(); 2].map(|()| models.key(key).try_slot().expect("nothing is left behind")));
         assert_eq!((load(&models), shared(&models).peak_in_use), ([(0, 0); 2], 2));
     }
+}
+
+#[test]
+fn a_call_that_costs_more_than_others_leave_it_holds_up_none() {
+    let mut executor = executor();
+    let models = models(&executor, 4);
+    models.set_share("dan", Share::new().floor(2).kept()).expect("valid");
+    let wide = executor.spawn(models.key("ann").with(Request::new().cost(3)).slot());
+    executor.run_until_idle();
+    let other = call(&mut executor, &models, "bob");
+    assert_eq!([other.is_finished(), wide.is_finished()], [true, false]);
+    drop(slot(&other));
+    models.set_share("dan", Share::new().floor(2)).expect("valid");
+    executor.run_until_idle();
+    assert_eq!(slot(&wide).cost(), 3, "the floor is lent now");
 }
