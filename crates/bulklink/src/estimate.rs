@@ -15,7 +15,8 @@ impl Handle {
     ///
     /// The estimate is the units of all calls that wait, plus `cost`, less the free units, divided
     /// by the rate at which units were given back recently. It is zero if no call waits and as many
-    /// units are free. It ignores that calls in the queue may expire, and that other calls may come
+    /// units are free; where keys [share a capacity](crate::Partitions#shared-capacity), if the call
+    /// would be admitted at once. It ignores that calls in the queue may expire, and that other calls may come
     /// first; to keep many rejected callers from coming back together, add a random part.
     ///
     /// The rate is sampled in this method and nowhere else, so admission costs the same as without
@@ -65,7 +66,7 @@ impl Handle {
     pub fn estimated_wait(&self, cost: usize) -> Option<Duration> {
         // Read before the lock is taken, because it is foreign.
         let now = attempt(|| self.shared.now());
-        let is_short = self.shared.pool().is_some_and(|pool| pool.is_short(cost));
+        let is_short = self.shared.pool().is_some_and(|pool| pool.is_short(&self.shared, cost));
         self.shared.with_gate(|state| state.estimated_wait(cost, now, is_short))
     }
 }

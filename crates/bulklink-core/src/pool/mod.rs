@@ -323,6 +323,15 @@ impl Pool {
         &self.limits
     }
 
+    /// Returns whether a call of this cost that comes to a line now would be lent its units, if its
+    /// gate admitted it. No units may be lent that are not in use: see
+    /// [`take_back_all`](Pool::take_back_all).
+    #[must_use]
+    pub fn admits_now(&mut self, line: LineId, cost: u32) -> bool {
+        let place = self.line(line);
+        self.goes_first(place, cost) && self.may_take(line.key.0, line.class as usize, cost)
+    }
+
     /// Checks whether a call of this cost could ever be admitted.
     ///
     /// # Errors

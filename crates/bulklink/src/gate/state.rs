@@ -287,7 +287,7 @@ impl GateState {
 
     /// Estimates when a request of this cost would be admitted, and samples the counters for later
     /// estimates; see [`Handle::estimated_wait`](crate::Handle::estimated_wait). `is_short` is
-    /// whether calls of all keys wait for a capacity that they share.
+    /// whether it would have to wait by the rules of a capacity that keys share.
     #[cold]
     pub(crate) fn estimated_wait(&mut self, cost: usize, now: Option<Instant>, is_short: bool) -> Option<Duration> {
         let occupancy = self.gate.occupancy();

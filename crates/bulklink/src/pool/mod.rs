@@ -186,10 +186,19 @@ impl SharedPool {
         (changed, reach)
     }
 
-    /// Returns whether a call of this cost would have to wait for the units of others.
-    pub(crate) fn is_short(&self, cost: usize) -> bool {
-        let shared = self.status();
-        shared.waiting > 0 || shared.in_use.saturating_add(cost) > shared.capacity
+    /// Returns whether a call of this cost would have to wait, by the rules of the pool, if it came
+    /// to this bulkhead now.
+    pub(crate) fn is_short(&self, shared: &Shared, cost: usize) -> bool {
+        let (cost, mut reach) = (u32::try_from(cost).unwrap_or(u32::MAX), Reach::new());
+        let is_short = self.state.with(|state| {
+            let line = state.members.line_of(shared);
+            state.with_lines(&mut reach, |pool, lines| {
+                pool.take_back_all(lines);
+                line.is_some_and(|line| !pool.admits_now(line, cost))
+            })
+        });
+        deliver_all(reach);
+        is_short
     }
 
     /// Returns the figures of the whole.

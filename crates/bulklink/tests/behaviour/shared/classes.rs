@@ -1,5 +1,7 @@
 //! Calls of several classes, within a key and among all.
 
+use std::time::Duration;
+
 use bulklink::partitions::{Builder, Class, Share};
 use bulklink::{Bound, Reason, Request};
 
@@ -312,4 +314,27 @@ fn classes_have_names() {
     }
     let unknown = "urgent".parse::<Class>().expect_err("no class").to_string();
     assert_eq!(unknown, "class must be critical, normal, sheddable or background, got \"urgent\"");
+}
+
+#[test]
+fn an_estimate_is_zero_for_the_calls_that_would_be_admitted_at_once() {
+    let mut executor = executor();
+    let builder = builder(&executor).shared_capacity(4).shared_waiting_room(9);
+    let models = builder.class_headroom(Class::Background, 2).build().expect("valid");
+    let batch = models.class(Class::Background);
+    let estimate = |models: &Models, key| models.partition(key).expect("kept").estimated_wait(1);
+    let running = [(); 2].map(|()| batch.key("bob").try_slot().expect("two are free"));
+    assert!(batch.key("ann").try_slot().is_err());
+    assert_eq!(estimate(&batch, "ann"), None, "the others are left to better classes");
+    let waiting = call(&mut executor, &batch, "bob");
+    drop(models.key("ann").try_slot().expect("left to it"));
+    assert_eq!(estimate(&models, "ann"), Some(Duration::ZERO), "only a lower class waits");
+    drop(running);
+    executor.run_until_idle();
+    drop(slot(&waiting));
+    models.set_share("ann", Share::new().ceiling(1)).expect("valid");
+    let _running = models.key("ann").try_slot().expect("one of one");
+    assert!(batch.key("ann").try_slot().is_err());
+    assert_eq!(estimate(&batch, "ann"), None, "another class has the unit of the key");
+    assert_eq!(estimate(&batch, "bob"), Some(Duration::ZERO));
 }
