@@ -113,7 +113,10 @@ impl SharedPool {
             // The partition that has made room may have been the last of the key.
             let known = known.filter(|&key| state.members.has(key));
             let key = known.unwrap_or_else(|| state.add(share));
-            state.members.join(LineId { key, class }, shared);
+            let line = LineId { key, class };
+            state.members.join(line, shared);
+            // It has its line from now on, so the key has a line for as long as it has a bulkhead.
+            state.pool.begin(line);
             shared.give_hint(hint::POOLED, true);
             shared.member(|_| ());
         });

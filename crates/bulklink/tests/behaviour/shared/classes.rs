@@ -283,6 +283,19 @@ fn units_that_were_written_off_stay_in_use_when_a_class_goes() {
 }
 
 #[test]
+fn a_key_has_the_units_written_off_while_it_has_a_partition() {
+    let executor = executor();
+    let models = models(&executor, 4);
+    let [batch, chat] = [Class::Background, Class::Critical].map(|class| models.class(class));
+    models.set_share("ann", Share::new().ceiling(1)).expect("valid");
+    // It has a partition, whose call was never made.
+    let request = chat.key("ann");
+    batch.key("ann").try_slot().expect("free").forget();
+    assert!(batch.discard("ann"));
+    assert!(request.try_slot().is_err(), "the key has one of one");
+}
+
+#[test]
 fn sums_are_by_class_and_keys_show_theirs() {
     let mut executor = executor();
     let builder = builder(&executor).shared_capacity(2).shared_waiting_room(9).max_partitions(3);
