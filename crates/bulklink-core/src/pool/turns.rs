@@ -218,7 +218,8 @@ impl Pool {
         self.virtual_time = tag.max(self.virtual_time + work / weights);
         self.lines[place].turn = 0;
         for worse in class as usize + 1..CLASSES {
-            self.passed[worse] = if self.first_of(worse).is_some() { self.passed[worse] + 1 } else { 0 };
+            let passed = self.passed[worse].saturating_add(1);
+            self.passed[worse] = if self.first_of(worse).is_some() { passed } else { 0 };
         }
         self.passed[class as usize] = 0;
     }
