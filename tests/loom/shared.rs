@@ -314,6 +314,23 @@ fn a_ceiling_of_a_key_meets_its_calls() {
 }
 
 #[test]
+fn a_share_that_is_set_and_removed_at_once_is_there_or_not() {
+    let outcomes = model(2).preemptions(2).explore(|models| {
+        models.set_share(&ANN, Share::new().ceiling(1)).unwrap();
+        let set = on_a_thread(models, |models| models.set_share(&ANN, Share::new().ceiling(1)).unwrap());
+        let ann = models.key(&ANN).try_slot().unwrap();
+        assert!(models.remove_share(&ANN));
+        set.join().unwrap();
+        let is_there = models.share(&ANN) != Some(Share::new());
+        let second = models.key(&ANN).try_slot();
+        assert_eq!((second.is_err(), models.remove_share(&ANN)), (is_there, is_there));
+        drop((ann, second));
+        is_there
+    });
+    assert_eq!(outcomes, BTreeSet::from([false, true]));
+}
+
+#[test]
 fn a_key_that_is_paused_admits_none_afterwards() {
     model(1).preemptions(4).explore(|models| {
         lend(models, ANN, 1);

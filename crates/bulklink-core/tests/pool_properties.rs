@@ -142,6 +142,9 @@ fn steps(cost: impl Strategy<Value = Cost>) -> impl Strategy<Value = Step> {
     let may_queue = prop::bool::weighted(0.85);
     let enter = (key, 0_usize..3, cost, may_queue, within)
         .prop_map(|(key, class, cost, may_queue, within)| Step::Enter { key, class, cost, may_queue, within });
+    let with_a_share =
+        (0_usize..3, 0_usize..8, 0_usize..4).prop_map(|(limits, key, share)| Step::Change(limits, key, share));
+    let change = prop_oneof![1 => (0_usize..3).prop_map(Step::Limits), 2 => with_a_share];
     prop_oneof![
         450 => enter,
         320 => (0_usize..100).prop_map(Step::Release),
@@ -150,7 +153,7 @@ fn steps(cost: impl Strategy<Value = Cost>) -> impl Strategy<Value = Step> {
         10 => (0_usize..8, 0_usize..4).prop_map(|(key, share)| Step::Share(key, share)),
         12 => (0_usize..8).prop_map(Step::Pause),
         10 => (0_usize..8, 0_usize..3).prop_map(|(key, class)| Step::HoldUp(key, class)),
-        6 => (0_usize..3).prop_map(Step::Limits),
+        18 => change,
         // The macro has room for ten.
         20 => prop_oneof![
             (0_usize..8).prop_map(Step::Remove),

@@ -15,9 +15,10 @@ impl Handle {
     ///
     /// The estimate is the units of all calls that wait, plus `cost`, less the free units, divided
     /// by the rate at which units were given back recently. It is zero if no call waits and as many
-    /// units are free; where keys [share a capacity](crate::Partitions#shared-capacity), if the call
-    /// would be admitted at once. It ignores that calls in the queue may expire, and that other calls may come
-    /// first; to keep many rejected callers from coming back together, add a random part.
+    /// units are free; where keys [share a capacity](crate::Partitions#shared-capacity), if the
+    /// call would be admitted at once. It ignores that calls in the queue may expire, and that
+    /// other calls may come first; to keep many rejected callers from coming back together, add a
+    /// random part.
     ///
     /// The rate is sampled in this method and nowhere else, so admission costs the same as without
     /// it. It looks back as far as the work needs: 1 to 10 seconds

@@ -1,13 +1,15 @@
 //! With the feature `tracing` and without a subscriber, nothing is allocated for it; and a burst of
-//! events leaves no memory behind, with handlers and in channels. A program of its own, because it
-//! counts the allocations of the whole program: so one test at a time.
+//! events leaves no memory behind, with handlers and in channels, nor does a key whose share was
+//! removed. A program of its own, because it counts the allocations of the whole program: so one
+//! test at a time.
 
 use std::alloc::System;
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 
+use bulklink::partitions::Share;
 use bulklink::testing::FakeClock;
-use bulklink::{Bulkhead, EventFilter, Request};
+use bulklink::{Bulkhead, EventFilter, Partitions, Request};
 use futures_util::FutureExt;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -110,5 +112,27 @@ fn a_burst_of_events_leaves_no_memory_in_a_channel() {
     let change = region.change();
     let left = change.bytes_allocated.saturating_sub(change.bytes_deallocated);
     assert!(change.bytes_allocated > EVENTS * size_of::<bulklink::Event>() / 2, "events were kept: {change:?}");
+    assert!(left < 16 * 1024, "{left} bytes are left: {change:?}");
+}
+
+#[test]
+fn keys_whose_shares_were_removed_leave_no_memory_behind() {
+    let _turn = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let models = Partitions::builder_on(FakeClock::new(), "models").shared_capacity(9).max_partitions(1);
+    let models: Partitions<u64, FakeClock> = models.build().expect("valid");
+    let come_and_go = |key: u64| {
+        models.set_share(&key, Share::new().weight(2)).expect("valid");
+        // Every other key has a partition, which stays until the next one comes.
+        drop((key % 2 == 0).then(|| models.key(&key).try_slot().expect("free")));
+        assert!(models.remove_share(&key));
+        models.set_share(&key, Share::new().floor(9).kept()).expect("no other floor is kept");
+        models.set_share(&key, Share::new().floor(10)).expect_err("more than the capacity");
+        assert!(models.remove_share(&key));
+    };
+    (0..10).for_each(come_and_go);
+    let region = Region::new(HEAP);
+    (10..5_000).for_each(come_and_go);
+    let change = region.change();
+    let left = change.bytes_allocated.saturating_sub(change.bytes_deallocated);
     assert!(left < 16 * 1024, "{left} bytes are left: {change:?}");
 }

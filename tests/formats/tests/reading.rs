@@ -40,6 +40,21 @@ idle_timeout = "2m 30s"
 
 [partitions.tenants.keys.ann]
 parallelism = 20
+
+[partitions.models]
+shared_capacity = 40
+shared_waiting_room = 500
+weight = 2
+floor = 1
+ceiling = 30
+max_partitions = 1000
+
+[partitions.models.keys.ann]
+weight = 4
+floor = 8
+keep_floor = true
+ceiling = 20
+paused = true
 "#;
 
 fn toml(text: &str) -> Result<Config, figment::Error> {
@@ -64,6 +79,12 @@ fn a_file_of_toml_has_every_setting() {
     let tenants = &config.partitions["tenants"];
     assert_eq!((tenants.max_partitions, tenants.idle_timeout), (Some(1000), Some(Duration::from_secs(150))));
     assert_eq!(tenants.keys["ann"].parallelism, Some(20));
+    let models = &config.partitions["models"];
+    assert_eq!((models.shared_capacity, models.shared_waiting_room), (Some(40), Some(500)));
+    assert_eq!((models.weight, models.floor, models.ceiling), (Some(2), Some(1), Some(30)));
+    let ann = models.keys["ann"];
+    assert_eq!((ann.weight, ann.floor, ann.ceiling), (Some(4), Some(8), Some(20)));
+    assert_eq!((ann.keep_floor, ann.paused), (Some(true), Some(true)));
 }
 
 #[test]
@@ -155,6 +176,8 @@ fn environment_variables_override_a_file() {
         jail.set_env("BULKLINK_BULKHEADS__42__CAPACITY", "7");
         jail.set_env("BULKLINK_PARTITIONS__TENANTS__IDLE_TIMEOUT", "1h");
         jail.set_env("BULKLINK_PARTITIONS__TENANTS__KEYS__ANN__PARALLELISM", "30");
+        jail.set_env("BULKLINK_PARTITIONS__MODELS__KEYS__ANN__WEIGHT", "7");
+        jail.set_env("BULKLINK_PARTITIONS__MODELS__KEYS__ANN__PAUSED", "false");
         let config = from_environment(Env::prefixed("BULKLINK_").split("__"))?;
         let payments = &config.bulkheads["payments"];
         assert_eq!((payments.parallelism, payments.waiting_room), (Some(20), Some(50)));
@@ -163,6 +186,8 @@ fn environment_variables_override_a_file() {
         assert_eq!(config.bulkheads["42"].capacity, Some(7));
         assert_eq!(config.partitions["tenants"].idle_timeout, Some(Duration::from_hours(1)));
         assert_eq!(config.partitions["tenants"].keys["ann"].parallelism, Some(30));
+        let ann = config.partitions["models"].keys["ann"];
+        assert_eq!((ann.weight, ann.paused, ann.floor), (Some(7), Some(false), Some(8)));
         Ok(())
     });
 }
@@ -214,7 +239,11 @@ proptest! {
         (section.measure_waits, section.reserve) = (waits, kept);
         let section = config.partitions.entry(label.clone()).or_default();
         (section.max_partitions, section.idle_timeout) = (number, limit);
-        section.keys.entry(label).or_default().capacity = number;
+        (section.shared_capacity, section.shared_waiting_room) = (number, number);
+        (section.weight, section.floor, section.ceiling) = (number, number, number);
+        let key = section.keys.entry(label).or_default();
+        (key.capacity, key.weight, key.floor, key.ceiling) = (number, number, number, number);
+        (key.keep_floor, key.paused) = (waits, waits);
         let json = serde_json::to_string(&config).expect("it can be written");
         prop_assert_eq!(serde_json::from_str::<Config>(&json).expect("valid"), config);
     }

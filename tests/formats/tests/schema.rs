@@ -51,6 +51,38 @@ fn the_schema_accepts_what_the_code_does() {
 }
 
 #[test]
+fn the_schema_of_partitions_accepts_what_the_code_does() {
+    let is_accepted = validator(schemars::schema_for!(Config));
+    for (text, is_valid) in [
+        (r#""parallelism": 1"#, true),
+        (r#""shared_capacity": 1"#, true),
+        (r#""shared_capacity": 2147483647, "capacity": 2, "shared_waiting_room": 0"#, true),
+        (r#""shared_capacity": 9, "weight": 2, "floor": 0, "ceiling": 1, "keys": { "a": { "weight": 3 } }"#, true),
+        (r#""shared_capacity": 9, "keys": { "a": { "floor": 3, "keep_floor": true, "paused": false } }"#, true),
+        ("", false),
+        (r#""shared_capacity": 0"#, false),
+        (r#""shared_capacity": 1, "parallelism": 1, "capacity": 1"#, false),
+        (r#""parallelism": 1, "shared_waiting_room": 1"#, false),
+        (r#""parallelism": 1, "weight": 1"#, false),
+        (r#""parallelism": 1, "floor": 1"#, false),
+        (r#""parallelism": 1, "ceiling": 1"#, false),
+        (r#""shared_capacity": 1, "weight": 0"#, false),
+        (r#""shared_capacity": 1, "ceiling": 0"#, false),
+        (r#""shared_capacity": 1, "keep_floor": true"#, false),
+        (r#""shared_capacity": 1, "keys": { "a": { "weight": 0 } }"#, false),
+        (r#""shared_capacity": 1, "keys": { "a": { "keep_floor": 1 } }"#, false),
+        (r#""shared_capacity": 1, "keys": { "a": { "ceiling": 2147483648 } }"#, false),
+    ] {
+        let section = format!(r#"{{ "partitions": {{ "a": {{ "max_partitions": 9, {text} }} }} }}"#);
+        let section = section.replace(",  }", " }");
+        let value: Value = serde_json::from_str(&section).expect("JSON");
+        assert_eq!(is_accepted(&value), is_valid, "{text}");
+        let read = serde_json::from_value::<Config>(value).is_ok_and(|config| config.check().is_ok());
+        assert_eq!(read, is_valid, "{text}");
+    }
+}
+
+#[test]
 fn the_schema_of_a_breaker_accepts_what_the_code_does() {
     let is_accepted = validator(schemars::schema_for!(BreakerConfig));
     for (text, is_valid) in [

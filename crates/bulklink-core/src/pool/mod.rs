@@ -41,6 +41,7 @@
 //! itself, and [`finish`](Pool::finish), which lends units to the lines whose turn it is. Through
 //! [`Lines`] the pool reaches the other lines.
 
+mod change;
 mod floors;
 mod heads;
 mod lending;
@@ -284,9 +285,9 @@ impl Pool {
         self.count_floor(key, true);
         self.keep(key, true);
         if self.kept_floors == floors {
-            self.refresh(key)
+            self.refresh(key);
         } else {
-            self.refresh_all()
+            self.refresh_all();
         }
         for line in lines.into_iter().flatten() {
             self.measure(line);
@@ -308,8 +309,7 @@ impl Pool {
     /// than the floors that are [kept](Share::is_kept). Nothing has changed then.
     pub fn reconfigure(&mut self, lines: &mut impl Lines, limits: Limits) -> Result<(), InvalidArgument> {
         limits.check()?;
-        let largest = self.largest_waiting_cost(lines);
-        limits.check_capacity(self.kept_floors.max(largest.into()))?;
+        self.check_capacity(lines, &limits, self.kept_floors)?;
         // No line keeps units beyond the new limits.
         self.take_back_all(lines);
         self.limits = limits;

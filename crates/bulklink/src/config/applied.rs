@@ -3,10 +3,11 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::time::Duration;
+use core::mem;
 
 use super::exact;
 use crate::Limits;
+use crate::pool::Setup;
 
 /// The changes by [`Registry::apply`](crate::Registry::apply).
 ///
@@ -37,6 +38,8 @@ pub struct Change {
     pub action: Action,
     /// The name of the capacity in the text.
     pub(crate) capacity_field: &'static str,
+    /// The settings of the capacity that all keys share, before and after.
+    pub(crate) setups: [Option<Setup>; 2],
 }
 
 /// The kind of change of a bulkhead, or of partitions.
@@ -49,6 +52,8 @@ pub enum Action {
         limits: Limits,
         /// The number of keys with limits of their own.
         keys: usize,
+        /// The number of keys with shares of their own.
+        shares: usize,
     },
     /// Its limits were changed.
     Changed {
@@ -58,6 +63,8 @@ pub enum Action {
         limits: Limits,
         /// The number of keys whose own limits were added, changed or removed.
         keys: usize,
+        /// The number of keys whose own shares were added, changed or removed.
+        shares: usize,
         /// The number of waiting calls that the change admitted.
         admitted: usize,
     },
@@ -83,21 +90,14 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.label)?;
         match &self.action {
-            Action::Added { limits, keys } => {
-                write!(f, "added, {} {}", self.capacity_field, limits.capacity)?;
-                if limits.waiting_room > 0 {
-                    write!(f, ", waiting_room {}", limits.waiting_room)?;
-                }
-                if let Some(units) = limits.waiting_room_units {
-                    write!(f, ", waiting_room_units {units}")?;
-                }
-                if let Some(limit) = limits.wait_limit {
-                    write!(f, ", wait_limit {}", exact(limit))?;
-                }
-                if *keys > 0 { write!(f, ", limits of {}", Keys(*keys)) } else { Ok(()) }
+            Action::Added { limits, keys, shares } => {
+                f.write_str("added")?;
+                self.write_added(f, limits)?;
+                write_keys(f, ", ", *keys, *shares)
             }
-            Action::Changed { previous, limits, keys, admitted } => {
-                self.write_changed(f, previous, limits, *keys)?;
+            Action::Changed { previous, limits, keys, shares, admitted } => {
+                let separator = self.write_changed(f, previous, limits)?;
+                write_keys(f, separator, *keys, *shares)?;
                 if *admitted > 0 { write!(f, "; admitted {admitted}") } else { Ok(()) }
             }
             Action::Removed { running: 0 } => f.write_str("removed"),
@@ -108,26 +108,91 @@ impl fmt::Display for Change {
 }
 
 impl Change {
-    fn write_changed(&self, f: &mut fmt::Formatter<'_>, from: &Limits, to: &Limits, keys: usize) -> fmt::Result {
-        let mut separator = "";
-        let mut number = |field, from: Option<usize>, to: Option<usize>| {
-            if from == to {
-                return Ok(());
-            }
-            write!(f, "{separator}{field} {} -> {}", OrNone(from), OrNone(to))?;
-            separator = ", ";
-            Ok(())
+    fn write_added(&self, f: &mut fmt::Formatter<'_>, limits: &Limits) -> fmt::Result {
+        let setup = self.setups[1];
+        let numbers = [
+            ("shared_capacity", setup.map(|setup| setup.capacity)),
+            ("shared_waiting_room", setup.and_then(|setup| setup.waiting_room)),
+            (self.capacity_field, own_capacity(limits, setup)),
+            ("waiting_room", own_room(limits, setup).filter(|&room| room > 0)),
+            ("waiting_room_units", limits.waiting_room_units),
+        ];
+        let write = |f: &mut fmt::Formatter<'_>, (field, value): (&str, Option<usize>)| {
+            value.map_or(Ok(()), |value| write!(f, ", {field} {value}"))
         };
-        number(self.capacity_field, Some(from.capacity), Some(to.capacity))?;
-        number("waiting_room", Some(from.waiting_room), Some(to.waiting_room))?;
-        number("waiting_room_units", from.waiting_room_units, to.waiting_room_units)?;
+        numbers.into_iter().try_for_each(|number| write(f, number))?;
+        if let Some(limit) = limits.wait_limit {
+            write!(f, ", wait_limit {}", exact(limit))?;
+        }
+        let Some(Setup { share, .. }) = setup else { return Ok(()) };
+        let parts = [
+            ("weight", Some(share.weight).filter(|&weight| weight != 1)),
+            ("floor", Some(share.floor).filter(|&floor| floor > 0)),
+            ("ceiling", share.ceiling),
+        ];
+        parts.into_iter().try_for_each(|number| write(f, number))
+    }
+
+    /// Writes what is not equal, and returns what separates more.
+    fn write_changed(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        from: &Limits,
+        to: &Limits,
+    ) -> Result<&'static str, fmt::Error> {
+        let [before, after] = self.setups;
+        let mut separator = "";
+        let numbers = |field, of: fn(Setup) -> Option<usize>| (field, before.and_then(of), after.and_then(of));
+        let limits = [
+            numbers("shared_capacity", |setup| Some(setup.capacity)),
+            numbers("shared_waiting_room", |setup| setup.waiting_room),
+            (self.capacity_field, own_capacity(from, before), own_capacity(to, after)),
+            ("waiting_room", own_room(from, before), own_room(to, after)),
+            ("waiting_room_units", from.waiting_room_units, to.waiting_room_units),
+        ];
+        let share = [
+            numbers("weight", |setup| Some(setup.share.weight)),
+            numbers("floor", |setup| Some(setup.share.floor)),
+            numbers("ceiling", |setup| setup.share.ceiling),
+        ];
+        limits.into_iter().try_for_each(|number| write_change(f, &mut separator, number))?;
         if from.wait_limit != to.wait_limit {
-            let [from, to] = [from.wait_limit, to.wait_limit].map(|limit: Option<Duration>| OrNone(limit.map(exact)));
+            let [from, to] = [from.wait_limit, to.wait_limit].map(|limit| OrNone(limit.map(exact)));
             write!(f, "{separator}wait_limit {from} -> {to}")?;
             separator = ", ";
         }
-        if keys > 0 { write!(f, "{separator}limits of {}", Keys(keys)) } else { Ok(()) }
+        share.into_iter().try_for_each(|number| write_change(f, &mut separator, number))?;
+        Ok(separator)
     }
+}
+
+fn write_change(
+    f: &mut fmt::Formatter<'_>,
+    separator: &mut &str,
+    (field, from, to): (&str, Option<usize>, Option<usize>),
+) -> fmt::Result {
+    if from == to {
+        return Ok(());
+    }
+    write!(f, "{}{field} {} -> {}", mem::replace(separator, ", "), OrNone(from), OrNone(to))
+}
+
+/// Returns the capacity of each partition; none if it is the shared one.
+fn own_capacity(limits: &Limits, setup: Option<Setup>) -> Option<usize> {
+    Some(limits.capacity).filter(|&capacity| setup.is_none_or(|setup| setup.capacity != capacity))
+}
+
+/// Returns the waiting room of each partition; none if it is the shared one.
+fn own_room(limits: &Limits, setup: Option<Setup>) -> Option<usize> {
+    Some(limits.waiting_room).filter(|&room| setup.is_none_or(|setup| setup.waiting_room != Some(room)))
+}
+
+fn write_keys(f: &mut fmt::Formatter<'_>, separator: &str, keys: usize, shares: usize) -> fmt::Result {
+    if keys > 0 {
+        write!(f, "{separator}limits of {}", Keys(keys))?;
+    }
+    let separator = if keys > 0 { ", " } else { separator };
+    if shares > 0 { write!(f, "{separator}shares of {}", Keys(shares)) } else { Ok(()) }
 }
 
 struct OrNone<T>(Option<T>);

@@ -2,13 +2,17 @@
 
 use alloc::collections::BTreeMap;
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::time::Duration;
 
 use super::place::{BULKHEADS, PARTITIONS, Place};
 use super::{BulkheadConfig, Config, KeyConfig, PartitionsConfig, Problem, Settings, exact};
-use crate::{Limits, partitions};
+use crate::Limits;
+use crate::partitions::{self, Share};
+use crate::pool::Setup;
 
 /// A configuration that was checked.
 pub(crate) struct Checked<'a> {
@@ -33,7 +37,7 @@ impl<'a> Checked<'a> {
         for (label, section) in &config.bulkheads {
             let place = Place::new(BULKHEADS, label);
             let label = checked.label(place, &mut labels);
-            let is_valid = checked.is_valid(|found| settings(place, &section.into(), found));
+            let is_valid = checked.is_valid(|found| settings(place, &section.into(), true, found));
             checked.bulkheads.extend(label.map(|label| (label, Section { place, config: section, is_valid })));
         }
         for (label, section) in &config.partitions {
@@ -74,15 +78,75 @@ fn partitions(place: Place<'_>, section: &PartitionsConfig, problems: &mut Vec<P
     }
     const { assert!(partitions::Limits::MAX == Limits::MAX, "one range is shown") };
     let each = Settings::from(section);
-    settings(place, &each, problems);
-    let common = each.limits();
-    for (key, limits) in &section.keys {
-        limits_of(place.key(key), limits, Some(&common), problems);
+    settings(place, &each, section.shared_capacity.is_none(), problems);
+    shared(place, section, problems);
+    let (common, setup) = (each.limits(), section.setup());
+    share(place, &each.limits, setup.as_ref(), problems);
+    for (key, own) in &section.keys {
+        limits_of(place.key(key), own, false, &common, problems);
+        share(place.key(key), own, setup.as_ref(), problems);
+    }
+    let shares = section.keys.values().map(|own| own.share_over(setup.map_or(Share::new(), |setup| setup.share)));
+    let kept = shares.filter(|share| share.is_kept).fold(0_usize, |sum, share| sum.saturating_add(share.floor));
+    if let Some(capacity) = section.shared_capacity.filter(|&capacity| kept > capacity) {
+        let text = format!("must be at least {kept}, the floors that are kept for keys, got {capacity}");
+        problems.push(place.field("shared_capacity", text));
     }
 }
 
-fn settings(place: Place<'_>, settings: &Settings, problems: &mut Vec<Problem>) {
-    limits_of(place, &settings.limits, None, problems);
+fn shared(place: Place<'_>, section: &PartitionsConfig, problems: &mut Vec<Problem>) {
+    range(place, "shared_capacity", section.shared_capacity, 1, problems);
+    range(place, "shared_waiting_room", section.shared_waiting_room, 0, problems);
+    let Some(room) = section.shared_waiting_room else { return };
+    if section.shared_capacity.is_none() {
+        problems.push(place.field("shared_waiting_room", needs_shared(room)));
+    } else if section.waiting_room == Some(0) && room > 0 {
+        let text = format!("must not be set beside a waiting_room of 0, got {room}");
+        problems.push(place.field("shared_waiting_room", text));
+    }
+}
+
+fn needs_shared(value: impl fmt::Display) -> String {
+    format!("must not be set without a shared_capacity, got {value}")
+}
+
+/// Checks the share of a key, or that of all.
+fn share(place: Place<'_>, own: &KeyConfig, setup: Option<&Setup>, problems: &mut Vec<Problem>) {
+    range(place, "weight", own.weight, 1, problems);
+    range(place, "floor", own.floor, 0, problems);
+    range(place, "ceiling", own.ceiling, 1, problems);
+    let Some(setup) = setup else {
+        let number = |field, value: Option<usize>| value.map(|value| place.field(field, needs_shared(value)));
+        let switch = |field, value: Option<bool>| value.map(|value| place.field(field, needs_shared(value)));
+        problems.extend(number("weight", own.weight));
+        problems.extend(number("floor", own.floor));
+        problems.extend(switch("keep_floor", own.keep_floor));
+        problems.extend(number("ceiling", own.ceiling));
+        return problems.extend(switch("paused", own.paused));
+    };
+    let (share, capacity) = (own.share_over(setup.share), setup.capacity);
+    if let Some(floor) = own.floor.filter(|&floor| floor > capacity) {
+        problems
+            .push(place.field("floor", format_args!("must be at most {capacity}, the shared_capacity, got {floor}")));
+    }
+    match share.ceiling.filter(|&ceiling| share.floor > ceiling) {
+        Some(ceiling) if own.floor.is_some() => {
+            let text = format!("must be at most {ceiling}, the ceiling, got {}", share.floor);
+            problems.push(place.field("floor", text));
+        }
+        Some(ceiling) if own.ceiling.is_some() => {
+            let text = format!("must be at least {}, the floor, got {ceiling}", share.floor);
+            problems.push(place.field("ceiling", text));
+        }
+        _ => {}
+    }
+    if own.keep_floor == Some(true) && share.floor == 0 {
+        problems.push(place.field("keep_floor", "must not be set without a floor, got true"));
+    }
+}
+
+fn settings(place: Place<'_>, settings: &Settings, needs_capacity: bool, problems: &mut Vec<Problem>) {
+    limits_of(place, &settings.limits, needs_capacity, &settings.base, problems);
     if settings.collect_limit == Some(Duration::ZERO) {
         problems.push(place.field("collect_limit", "must be longer than zero, got 0s"));
     }
@@ -93,10 +157,10 @@ fn settings(place: Place<'_>, settings: &Settings, problems: &mut Vec<Problem>) 
     }
 }
 
-/// Checks the limits of a bulkhead, or of a key of partitions with the `common` limits.
-fn limits_of(place: Place<'_>, limits: &KeyConfig, common: Option<&Limits>, problems: &mut Vec<Problem>) {
+/// Checks the limits of a bulkhead, or of a key of partitions, over those where nothing is set.
+fn limits_of(place: Place<'_>, limits: &KeyConfig, needs_capacity: bool, base: &Limits, problems: &mut Vec<Problem>) {
     match (limits.parallelism, limits.capacity) {
-        (None, None) if common.is_none() => problems.push(place.field("parallelism", "or capacity must be set")),
+        (None, None) if needs_capacity => problems.push(place.field("parallelism", "or capacity must be set")),
         (Some(parallelism), Some(capacity)) => {
             let text = format!("must not be set beside a parallelism of {parallelism}, got {capacity}");
             problems.push(place.field("capacity", text));
@@ -107,7 +171,7 @@ fn limits_of(place: Place<'_>, limits: &KeyConfig, common: Option<&Limits>, prob
     range(place, "capacity", limits.capacity, 1, problems);
     range(place, "waiting_room", limits.waiting_room, 0, problems);
     range(place, "waiting_room_units", limits.waiting_room_units, 1, problems);
-    let can_wait = limits.over(common.copied().unwrap_or(Limits::new(1))).waiting_room > 0;
+    let can_wait = limits.over(*base).waiting_room > 0;
     let mut needs_room = |field, value| {
         problems.push(place.field(field, format_args!("must not be set without a waiting room, got {value}")));
     };

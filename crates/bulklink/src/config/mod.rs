@@ -23,6 +23,15 @@
 //!
 //! [partitions.tenants.keys.ann]
 //! parallelism = 20
+//!
+//! [partitions.models]
+//! shared_capacity = 40
+//! shared_waiting_room = 500
+//! max_partitions = 1000
+//!
+//! [partitions.models.keys.ann]
+//! weight = 4
+//! floor = 8
 //! ```
 //!
 //! A section says all: what it leaves out has the default of the
@@ -196,8 +205,34 @@ pub struct PartitionsConfig {
     #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
     pub idle_timeout: Option<Duration>,
+    /// How many units may be in use at the same time in all partitions together, from 1 to
+    /// 2147483647: all keys then share them in fair turns. By default they share none. Whether they
+    /// do cannot change while the partitions exist, but the number can.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub shared_capacity: Option<usize>,
+    /// How many operations may wait in all partitions together, from 0 to 2147483647; by default as
+    /// many as each partition lets wait. It needs a shared capacity.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
+    pub shared_waiting_room: Option<usize>,
+    /// The weight of each key, from 1 to 2147483647; by default 1. While keys wait, each gets units
+    /// of the shared capacity in proportion to it.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub weight: Option<usize>,
+    /// The units of the shared capacity within which the calls of each key come before those of
+    /// keys beyond theirs, from 0 to 2147483647; by default none.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
+    pub floor: Option<usize>,
+    /// The most units of the shared capacity that each key may have in use, from 1 to 2147483647;
+    /// by default any.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub ceiling: Option<usize>,
     /// How many operations may run at the same time in each partition, from 1 to 2147483647. This
-    /// or `capacity` must be set, and not both.
+    /// or `capacity` must be set, and not both. With a shared capacity, neither need be.
     #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
     pub parallelism: Option<usize>,
@@ -205,7 +240,8 @@ pub struct PartitionsConfig {
     #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
     pub capacity: Option<usize>,
-    /// How many operations may wait in each partition, from 0 to 2147483647; by default none.
+    /// How many operations may wait in each partition, from 0 to 2147483647; by default none, or as
+    /// many as the shared waiting room lets wait.
     #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
     pub waiting_room: Option<usize>,
@@ -244,7 +280,8 @@ pub struct PartitionsConfig {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(with = "bool"))]
     pub show_keys: Option<bool>,
-    /// The limits of single keys, by key. What such a section leaves out is as in all partitions.
+    /// The limits and shares of single keys, by key. What such a section leaves out is as in all
+    /// partitions.
     #[cfg_attr(
         feature = "serde",
         serde(deserialize_with = "forms::sections", skip_serializing_if = "BTreeMap::is_empty")
@@ -252,7 +289,8 @@ pub struct PartitionsConfig {
     pub keys: BTreeMap<String, KeyConfig>,
 }
 
-/// The limits of one key. A field that is `None` is as in all partitions.
+/// The limits of one key, and its share in a shared capacity. A field that is `None` is as in all
+/// partitions.
 ///
 /// A key with a waiting room of 0 has neither the wait limit of the partitions nor their bound on
 /// the units that wait.
@@ -264,7 +302,7 @@ pub struct PartitionsConfig {
 #[cfg_attr(
     feature = "schema",
     schemars(
-        description = "The limits of one key. What is left out is as in all partitions. A key with a waiting room of 0 has neither the wait limit of the partitions nor their bound on the units that wait."
+        description = "The limits of one key, and its share in a shared capacity. What is left out is as in all partitions. A key with a waiting room of 0 has neither the wait limit of the partitions nor their bound on the units that wait."
     )
 )]
 #[non_exhaustive]
@@ -290,6 +328,28 @@ pub struct KeyConfig {
     #[cfg_attr(feature = "serde", serde(with = "forms::duration", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::duration"))]
     pub wait_limit: Option<Duration>,
+    /// The weight, from 1 to 2147483647: while keys wait, each gets units of the shared capacity in
+    /// proportion to it. This and the settings that follow need a shared capacity.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub weight: Option<usize>,
+    /// The units of the shared capacity within which the calls of the key come before those of keys
+    /// beyond theirs, from 0 to 2147483647.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
+    pub floor: Option<usize>,
+    /// Whether the floor is kept free for the key, and not lent to others. It needs a floor.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    pub keep_floor: Option<bool>,
+    /// The most units of the shared capacity that the key may have in use, from 1 to 2147483647.
+    #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
+    pub ceiling: Option<usize>,
+    /// Whether no call of the key is admitted.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(feature = "schema", schemars(with = "bool"))]
+    pub paused: Option<bool>,
 }
 
 impl Config {

@@ -53,11 +53,18 @@ pub fn unbroken(schema: &mut Schema) {
     }
 }
 
-/// Also, the number of partitions must be there.
+/// The number of partitions must be there, and a capacity: either parallelism or capacity, beside a
+/// shared one or not, or a shared one alone. What shares it needs it.
 pub(super) fn partitions(schema: &mut Schema) {
-    one_capacity(schema);
-    let max = json_schema!({ "required": ["max_partitions"] });
-    add(schema, &max);
+    unbroken(schema);
+    let shared = ["shared_capacity"];
+    let needs = json_schema!({
+        "required": ["max_partitions"],
+        "anyOf": [{ "required": ["parallelism"] }, { "required": ["capacity"] }, { "required": shared }],
+        "not": { "required": ["parallelism", "capacity"] },
+        "dependentRequired": { "shared_waiting_room": shared, "weight": shared, "floor": shared, "ceiling": shared },
+    });
+    add(schema, &needs);
 }
 
 /// Either parallelism or capacity must be there.

@@ -4,12 +4,17 @@ use core::time::Duration;
 
 use super::{BulkheadConfig, KeyConfig, PartitionsConfig};
 use crate::builder::Options;
+use crate::partitions::Share;
+use crate::pool::Setup;
 use crate::{Builder, Limits, Reserve};
 
 /// The settings of a bulkhead, or of each of many partitions.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
+    /// The limits, and the share of each key.
     pub(crate) limits: KeyConfig,
+    /// The limits where none is set.
+    pub(crate) base: Limits,
     pub(crate) measure_waits: Option<bool>,
     pub(crate) measure_holds: Option<bool>,
     pub(crate) collect_limit: Option<Duration>,
@@ -20,8 +25,9 @@ impl From<&BulkheadConfig> for Settings {
     fn from(config: &BulkheadConfig) -> Self {
         let BulkheadConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit, .. } = *config;
         let BulkheadConfig { measure_waits, measure_holds, collect_limit, reserve, .. } = *config;
-        let limits = KeyConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit };
-        Settings { limits, measure_waits, measure_holds, collect_limit, reserve }
+        let limits =
+            KeyConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit, ..KeyConfig::default() };
+        Settings { limits, base: Limits::new(0), measure_waits, measure_holds, collect_limit, reserve }
     }
 }
 
@@ -29,15 +35,28 @@ impl From<&PartitionsConfig> for Settings {
     fn from(config: &PartitionsConfig) -> Self {
         let PartitionsConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit, .. } = *config;
         let PartitionsConfig { measure_waits, measure_holds, collect_limit, reserve, .. } = *config;
-        let limits = KeyConfig { parallelism, capacity, waiting_room, waiting_room_units, wait_limit };
-        Settings { limits, measure_waits, measure_holds, collect_limit, reserve }
+        let PartitionsConfig { weight, floor, ceiling, shared_capacity, shared_waiting_room, .. } = *config;
+        let limits = KeyConfig {
+            parallelism,
+            capacity,
+            waiting_room,
+            waiting_room_units,
+            wait_limit,
+            weight,
+            floor,
+            keep_floor: None,
+            ceiling,
+            paused: None,
+        };
+        let base = Limits::new(shared_capacity.unwrap_or(0)).with_waiting_room(shared_waiting_room.unwrap_or(0));
+        Settings { limits, base, measure_waits, measure_holds, collect_limit, reserve }
     }
 }
 
 impl Settings {
     /// Returns the limits; those of the builder where none is set.
     pub(crate) fn limits(&self) -> Limits {
-        self.limits.over(Limits::new(0))
+        self.limits.over(self.base)
     }
 
     /// Returns the options; those of the builder where none is set.
@@ -60,7 +79,32 @@ impl Settings {
     }
 }
 
+impl PartitionsConfig {
+    /// Returns the settings of the shared capacity, if there is one.
+    pub(crate) fn setup(&self) -> Option<Setup> {
+        let share = Settings::from(self).limits.share_over(Share::new());
+        Some(Setup { capacity: self.shared_capacity?, waiting_room: self.shared_waiting_room, share })
+    }
+}
+
 impl KeyConfig {
+    /// Returns this share, and where nothing is set, that of all keys.
+    pub(crate) fn share_over(&self, base: Share) -> Share {
+        Share {
+            weight: self.weight.unwrap_or(base.weight),
+            floor: self.floor.unwrap_or(base.floor),
+            is_kept: self.keep_floor.unwrap_or(base.is_kept),
+            ceiling: self.ceiling.or(base.ceiling),
+            is_paused: self.paused.unwrap_or(base.is_paused),
+            ..base
+        }
+    }
+
+    /// Returns the limits alone.
+    pub(crate) fn without_share(self) -> Self {
+        KeyConfig { weight: None, floor: None, keep_floor: None, ceiling: None, paused: None, ..self }
+    }
+
     /// Returns these limits, and where none is set, those of `base`.
     pub(crate) fn over(&self, base: Limits) -> Limits {
         // Without a waiting room, limits on the wait mean nothing, and would be refused.

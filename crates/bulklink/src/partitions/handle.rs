@@ -10,11 +10,13 @@ use bulklink_core::{EventFilter, InvalidArgument, Limits};
 #[cfg(feature = "std")]
 use super::Figures;
 use super::inner::Inner;
+use super::shares::no_keys;
 use super::{CapacityReport, Status, Sums, WorstKeys};
 use crate::gate::latch::Latch;
 use crate::identity::Identity;
 use crate::observe::channel::EventSource;
 use crate::observe::event::{Handler, Handlers};
+use crate::pool::Setup;
 use crate::reconfigure::Refused;
 use crate::time::runtime::DynClock;
 use crate::{Clock, Closed, Event, EventReceiver, HandlerId, Partitions, ReconfigureError, Reconfigured};
@@ -38,11 +40,12 @@ pub(crate) trait AnyPartitions: Send + Sync + RefUnwindSafe {
     #[cfg(feature = "std")]
     fn figures(&self, into: &mut Figures);
     fn capacity_report(&self, earlier: Option<&Sums>) -> CapacityReport;
+    fn setup(&self) -> Option<Setup>;
     fn shows_keys(&self) -> bool;
     fn worst_keys(&self, most: usize) -> Option<WorstKeys>;
     fn reconfigure(&self, limits: &Limits) -> Result<Reconfigured, ReconfigureError>;
-    fn try_reconfigure(&self, limits: &Limits) -> Result<Reconfigured, Refused>;
-    fn check(&self, limits: &Limits) -> Result<(), Refused>;
+    fn try_reconfigure(&self, limits: &Limits, setup: Option<&Setup>) -> Result<Reconfigured, Refused>;
+    fn check(&self, limits: &Limits, setup: Option<&Setup>) -> Result<(), Refused>;
     fn set_paused(&self, is_paused: bool) -> bool;
     fn close(&self) -> bool;
     fn cleanup_idle(&self) -> usize;
@@ -83,6 +86,10 @@ where
         CapacityReport::of(self, earlier)
     }
 
+    fn setup(&self) -> Option<Setup> {
+        Some(self.pool()?.setup())
+    }
+
     fn shows_keys(&self) -> bool {
         self.show_key.is_some()
     }
@@ -95,12 +102,12 @@ where
         self.reconfigure(limits)
     }
 
-    fn try_reconfigure(&self, limits: &Limits) -> Result<Reconfigured, Refused> {
-        self.try_reconfigure(limits)
+    fn try_reconfigure(&self, limits: &Limits, setup: Option<&Setup>) -> Result<Reconfigured, Refused> {
+        self.try_change(limits, None, setup, no_keys, || ())
     }
 
-    fn check(&self, limits: &Limits) -> Result<(), Refused> {
-        self.check(limits, None)
+    fn check(&self, limits: &Limits, setup: Option<&Setup>) -> Result<(), Refused> {
+        self.check_change(limits, None, setup, no_keys)
     }
 
     fn set_paused(&self, is_paused: bool) -> bool {

@@ -32,11 +32,9 @@ pub(crate) struct Inner<K, R, S> {
     /// The configuration of each partition, checked.
     pub(super) each: Builder<R>,
     pub(super) identity: Arc<Identity>,
-    limits_for: Option<LimitsFor<K>>,
-    /// The share of a key that has none of its own in the shared capacity.
-    share: Share,
+    pub(super) limits_for: Option<LimitsFor<K>>,
     pub(super) show_key: Option<ShowKey<K>>,
-    hasher: S,
+    pub(super) hasher: S,
     /// Whether the end of a lease needs the time, because there is an idle timeout.
     needs_now: bool,
     /// The lengths of waits and holds in all partitions.
@@ -51,7 +49,7 @@ pub(crate) struct Inner<K, R, S> {
     pub(super) drained: Latch,
 }
 
-fn invalid(argument: InvalidArgument) -> Refused {
+pub(super) fn invalid(argument: InvalidArgument) -> Refused {
     Refused::Invalid(alloc::vec![argument])
 }
 
@@ -127,7 +125,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
 
     /// Reads the clock as [`Shared::now_if_sound`] does. Without the time, no partition has been
     /// idle for longer than zero.
-    fn now_if_sound(&self) -> Instant {
+    pub(super) fn now_if_sound(&self) -> Instant {
         attempt(|| self.each.runtime.now()).unwrap_or(Instant::EPOCH)
     }
 
@@ -346,7 +344,7 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
             }
             let limits = self.limits_of(state, spare.as_ref().map(|new| &new.key))?;
             let changed = Some(limits).filter(|limits| *limits != self.each.limits);
-            let pooled = self.pool().map(|pool| (pool, state.pool_key(hash, key, pool), &self.share));
+            let pooled = self.pool().map(|pool| (pool, state.pool_key(hash, key, pool).0));
             Ok(Some(state.create(&mut spare, changed, pooled)))
         });
         // The evicted partition, or the new one if it was not needed.
@@ -387,33 +385,6 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S>
         Rejection::by_partitions(identity, rejection)
     }
 
-    /// Sets the share of a key in the shared capacity, which stays whether or not it has a
-    /// partition.
-    pub(super) fn set_share<Q: Lookup<K> + ?Sized>(&self, key: &Q, share: Share) -> Result<(), InvalidArgument> {
-        let owner = |invalid: InvalidArgument| invalid.of(format_args!("partitions {}", self.identity.label));
-        let nothing = || InvalidArgument::new("shared_capacity", "nothing", "must be set by the builder");
-        let pool = self.pool().ok_or_else(nothing).map_err(owner)?;
-        pool.check(&share).map_err(owner)?;
-        let (hash, now) = (self.hasher.hash_one(key), self.now_if_sound());
-        // Cloned outside the lock, because that is foreign.
-        let mut new = Some(key.to_key());
-        let pool_key = self.state.with(|state| {
-            state.shares.find(hash, key).unwrap_or_else(|| {
-                let known = state.pool_key(hash, key, pool);
-                state.own_share(known, hash, &mut new, pool, &self.share)
-            })
-        });
-        discard(new);
-        pool.set_share(pool_key, &share, now).map_err(owner)
-    }
-
-    /// Returns the share of a key in the shared capacity, if there is one.
-    pub(super) fn share<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Share> {
-        let (pool, hash) = (self.pool()?, self.hasher.hash_one(key));
-        let own = self.state.with(|state| state.shares.find(hash, key));
-        Some(own.map_or(self.share, |own| pool.share(own)))
-    }
-
     pub(super) fn get<Q: Lookup<K> + ?Sized>(&self, key: &Q, class: Class) -> Option<Handle> {
         let hash = self.hasher.hash_one(key);
         self.state.with(|state| state.get(hash, key, class)).map(|shared| Handle { shared })
@@ -442,8 +413,7 @@ where
     ) -> Result<Arc<Self>, InvalidArgument> {
         let drained = Latch::new(Arc::clone(&identity.label), Arc::new(each.runtime.clone()));
         let state = PartitionsState::new(limits, drained.bolt())?;
-        let share = shared.as_ref().map_or(Share::new(), |(_, share)| *share);
-        let pool = shared.map(|(limits, _)| SharedPool::new(limits, identity)).transpose()?.map(Arc::new);
+        let pool = shared.map(|(limits, share)| SharedPool::new(limits, share, identity)).transpose()?.map(Arc::new);
         Ok(Arc::new_cyclic(|this: &Weak<Self>| {
             let identity = Arc::new(identity.owned_by(Weak::<Self>::clone(this), pool));
             let needs_now = state.account.needs_now();
@@ -452,7 +422,6 @@ where
                 each,
                 identity,
                 limits_for,
-                share,
                 show_key,
                 hasher,
                 needs_now,

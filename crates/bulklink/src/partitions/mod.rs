@@ -14,6 +14,7 @@ mod key;
 mod keys;
 mod reconfigure;
 mod report;
+mod shared;
 mod shares;
 mod state;
 mod status;
@@ -36,13 +37,13 @@ pub use key::Lookup;
 pub(crate) use keys::ShownKey;
 pub use keys::{KeyLoad, WorstKeys};
 pub use report::{CapacityReport, Finding, FindingCode};
+pub(crate) use shares::Sharing;
 pub(crate) use state::LimitsFor;
 pub use status::Status;
 
 pub use crate::pool::{Share, SharedStatus};
 pub use sums::{ClassSums, Sums};
 
-use crate::reconfigure::Refused;
 use crate::{BoundRequest, Clock, ReconfigureError, Reconfigured, Request};
 use inner::Inner;
 
@@ -231,22 +232,6 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// ```
     pub fn reconfigure(&self, limits: crate::Limits) -> Result<Reconfigured, ReconfigureError> {
         self.inner.reconfigure(&limits)
-    }
-
-    /// Returns why the limits could not be changed so now, with these limits of keys.
-    pub(crate) fn check(&self, limits: &crate::Limits, limits_for: &LimitsFor<K>) -> Result<(), Refused> {
-        self.inner.check(limits, Some(limits_for))
-    }
-
-    /// Changes the limits, with these limits of keys. If that is not refused, calls `commit` before
-    /// another partition can be created.
-    pub(crate) fn try_reconfigure(
-        &self,
-        limits: &crate::Limits,
-        limits_for: &LimitsFor<K>,
-        commit: impl FnOnce(),
-    ) -> Result<Reconfigured, Refused> {
-        self.inner.try_reconfigure_with(limits, Some(limits_for), commit)
     }
 
     /// Pauses all partitions, those that are kept and those to come, as

@@ -1,20 +1,28 @@
-//! Partitions with a capacity that all keys share: the keys with shares of their own, classes, and
-//! changes.
+//! The keys with shares of their own in a capacity that all keys share, and changes of these with
+//! the settings of that capacity.
 
+use alloc::vec::Vec;
 use core::hash::BuildHasher;
 
 use bulklink_core::pool::Key;
+use bulklink_core::{Instant, InvalidArgument};
 use hashbrown::HashTable;
 
-use super::{Class, Lookup, Partitions, Share};
-use crate::{Clock, InvalidArgument, ReconfigureError};
+use super::inner::{Inner, invalid};
+use super::state::{LimitsFor, PartitionsState};
+use super::{Class, Lookup, Share};
+use crate::foreign::discard;
+use crate::gate::outputs::{Undelivered, deliver_all};
+use crate::pool::{OwnShare, Setup, SharedPool};
+use crate::reconfigure::Refused;
+use crate::{Clock, Partitions, Reconfigured};
 
 /// The keys with shares of their own, which stay whether or not they have a partition.
 pub(super) struct Shares<K> {
-    all: HashTable<OwnShare<K>>,
+    all: HashTable<Owner<K>>,
 }
 
-struct OwnShare<K> {
+struct Owner<K> {
     hash: u64,
     key: K,
     pool_key: Key,
@@ -35,127 +43,263 @@ impl<K> Shares<K> {
     }
 
     /// Adds a key that is not among them.
-    pub(super) fn add(&mut self, hash: u64, key: K, pool_key: Key) {
-        self.all.insert_unique(hash, OwnShare { hash, key, pool_key }, |own| own.hash);
+    fn add(&mut self, hash: u64, key: K, pool_key: Key) {
+        self.all.insert_unique(hash, Owner { hash, key, pool_key }, |own| own.hash);
+    }
+
+    /// Removes a key, which the caller must drop outside the lock.
+    fn remove(&mut self, hash: u64, pool_key: Key) -> Option<K> {
+        let entry = self.all.find_entry(hash, |own| own.pool_key == pool_key).ok()?;
+        Some(entry.remove().0.key)
     }
 }
 
-impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
-    /// Returns these partitions for calls of a class: [`key`](Partitions::key),
-    /// [`partition`](Partitions::partition) and [`discard`](Partitions::discard) are of the class,
-    /// and everything else is of all classes together, as before.
-    ///
-    /// Calls of a better class are admitted before those of all keys in lower ones, but for keys
-    /// within their [floor](Share::floor). So the program decides on it, and not the tenant: for
-    /// example, [`Critical`](Class::Critical) for a user that waits and
-    /// [`Background`](Class::Background) for a batch.
-    ///
-    /// A key has a partition for each class that it uses, with the limits of a partition and a
-    /// queue of its own; its [share](Share), with the ceiling, is for all of them together. All
-    /// count toward the [maximum](super::Builder::max_partitions). The keys that [operators
-    /// see](super::Builder::show_keys) have the class behind them, but for the normal one.
-    ///
-    /// Without a [shared capacity](super::Builder::shared_capacity) there are no turns, and a class
-    /// has no effect.
-    ///
-    /// ```
-    /// use bulklink_tokio::Partitions;
-    /// use bulklink_tokio::partitions::Class;
-    ///
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let models: Partitions<String> = Partitions::builder("models")
-    ///     .shared_capacity(1)
-    ///     .shared_waiting_room(10)
-    ///     .max_partitions(100)
-    ///     .build()?;
-    /// let (chat, batch) = (models.class(Class::Critical), models.class(Class::Background));
-    ///
-    /// let running = models.key("ann").slot().await?;
-    /// let later = tokio::spawn(batch.key("ann").slot());
-    /// tokio::task::yield_now().await;
-    /// let sooner = tokio::spawn(chat.key("bob").slot());
-    /// tokio::task::yield_now().await;
-    /// drop(running);
-    /// let bob = sooner.await??;
-    /// assert!(!later.is_finished());
-    /// drop(bob);
-    /// let ann = later.await??;
-    /// # drop(ann);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn class(&self, class: Class) -> Self {
-        let class = if self.inner.pool().is_some() { class } else { Class::Normal };
-        Partitions { class, ..self.clone() }
-    }
+/// The settings of a shared capacity, and the keys whose shares change with them: to one of their
+/// own, or to that of all again.
+pub(crate) struct Sharing<'a, Q: ?Sized> {
+    pub(crate) setup: Setup,
+    pub(crate) own: Vec<(&'a Q, Option<Share>)>,
+}
 
-    /// Changes the [capacity that all keys share](super::Builder::shared_capacity): growing admits
-    /// waiting calls in their turns, and shrinking cancels nothing. Floors that are lent may be
-    /// more.
-    ///
-    /// The capacity of each partition follows, unless the builder has set one; that takes as long
-    /// as [`reconfigure`](Partitions::reconfigure).
-    ///
-    /// # Errors
-    ///
-    /// If the partitions share no capacity, or are closed; if the number is out of its range; or if
-    /// it is less than a waiting call asks for, or than the floors that are
-    /// [kept](Share::kept). Nothing has changed then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use bulklink_tokio::Partitions;
-    /// # let builder = Partitions::builder("models").shared_capacity(1).max_partitions(10);
-    /// # let models: Partitions<String> = builder.build()?;
-    /// models.resize_shared(2)?;
-    /// let both = (models.key("ann").try_slot()?, models.key("bob").try_slot()?);
-    /// assert_eq!(models.status().shared.map(|shared| shared.in_use), Some(2));
-    /// # drop(both);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn resize_shared(&self, units: usize) -> Result<(), ReconfigureError> {
-        self.inner.resize_shared(units)
+/// A key whose share changes, once it was looked up.
+pub(super) struct Found<K> {
+    hash: u64,
+    /// For a key that gets a share of its own and had none.
+    new: Option<K>,
+    is_known: bool,
+}
+
+pub(super) type AllFound<K> = (Vec<Found<K>>, Vec<OwnShare>);
+
+impl<K> PartitionsState<K> {
+    /// Returns the key in the pool with a share of its own, or else that of its partitions; and
+    /// whether it has one of its own.
+    pub(super) fn pool_key<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, pool: &SharedPool) -> (Option<Key>, bool) {
+        let known = self.shares.find(hash, key);
+        let of_class = |class| pool.key_of(&self.account.get(self.find(hash, key, class)?).shared);
+        (known.or_else(|| Class::ALL.into_iter().find_map(of_class)), known.is_some())
     }
 }
 
+impl<K, R: Clock + Clone + Send + Sync + 'static, S> Inner<K, R, S> {
+    /// Changes the limits of all partitions, as
+    /// [`try_reconfigure_with`](Inner::try_reconfigure_with) does, and those of a shared capacity
+    /// with them.
+    pub(super) fn try_change(
+        &self,
+        limits: &crate::Limits,
+        limits_for: Option<&LimitsFor<K>>,
+        setup: Option<&Setup>,
+        find: impl FnOnce(&PartitionsState<K>) -> AllFound<K>,
+        commit: impl FnOnce(),
+    ) -> Result<Reconfigured, Refused> {
+        let limits_for = limits_for.or(self.limits_for.as_ref());
+        let Some((setup, pool)) = setup.zip(self.pool()) else {
+            return self.try_reconfigure_with(limits, limits_for, commit);
+        };
+        let now = self.now_if_sound();
+        let (changed, deliveries, keys) = self.state.with(|state| {
+            let ((found, mut own), mut deliveries) = (find(state), Vec::new());
+            let changed = self.change_both(state, (limits, limits_for, setup), (pool, &mut own), now, &mut deliveries);
+            if changed.is_err() {
+                return (changed, deliveries, new_keys(found));
+            }
+            commit();
+            (changed, deliveries, state.keep_shares(found, &own))
+        });
+        keys.into_iter().for_each(discard);
+        deliver_all(deliveries);
+        changed
+    }
+
+    fn change_both(
+        &self,
+        state: &mut PartitionsState<K>,
+        (limits, limits_for, setup): (&crate::Limits, Option<&LimitsFor<K>>, &Setup),
+        (pool, own): (&SharedPool, &mut [OwnShare]),
+        now: Instant,
+        deliveries: &mut Vec<Undelivered>,
+    ) -> Result<Reconfigured, Refused> {
+        // With this, all is checked before the first is changed, but for calls that begin to wait
+        // meanwhile.
+        let (checked, outputs) = pool.check_change(setup, own, now);
+        deliveries.extend(outputs);
+        checked.map_err(invalid)?;
+        let before = self.each(state);
+        // First the bulkheads, whose capacities would hold up waiters whose turn it is then.
+        let (changed, outputs) = state.reconfigure(&before, limits, limits_for, now);
+        deliveries.extend(outputs);
+        let changed = changed?;
+        let (admitted, outputs) = pool.change(setup, own, now);
+        deliveries.extend(outputs);
+        if admitted.is_err() {
+            let after = self.each(state);
+            let (_, outputs) = state.reconfigure(&after, &before.each, self.limits_for.as_ref(), now);
+            deliveries.extend(outputs);
+        }
+        let admitted = admitted.map_err(invalid)?;
+        Ok(Reconfigured { admitted: changed.admitted + admitted, ..changed })
+    }
+
+    /// Returns why that could not be done now.
+    pub(super) fn check_change(
+        &self,
+        limits: &crate::Limits,
+        limits_for: Option<&LimitsFor<K>>,
+        setup: Option<&Setup>,
+        find: impl FnOnce(&PartitionsState<K>) -> AllFound<K>,
+    ) -> Result<(), Refused> {
+        self.check(limits, limits_for)?;
+        let Some((setup, pool)) = setup.zip(self.pool()) else { return Ok(()) };
+        let now = self.now_if_sound();
+        let (checked, deliveries, found) = self.state.with(|state| {
+            let (found, own) = find(state);
+            let (checked, deliveries) = pool.check_change(setup, &own, now);
+            (checked, deliveries, found)
+        });
+        new_keys(found).into_iter().for_each(discard);
+        deliver_all(deliveries);
+        checked.map_err(invalid)
+    }
+
+    fn owner(&self, invalid: InvalidArgument) -> InvalidArgument {
+        invalid.of(format_args!("partitions {}", self.identity.label))
+    }
+}
+
+/// Returns the keys to drop outside the lock.
+fn new_keys<K>(found: Vec<Found<K>>) -> Vec<K> {
+    found.into_iter().filter_map(|found| found.new).collect()
+}
+
+/// Finds no key.
+pub(super) fn no_keys<K>(_: &PartitionsState<K>) -> AllFound<K> {
+    (Vec::new(), Vec::new())
+}
+
+impl<K> PartitionsState<K> {
+    /// Keeps the keys that have shares of their own now, and no others. Returns keys that the
+    /// caller must drop outside the lock.
+    fn keep_shares(&mut self, found: Vec<Found<K>>, own: &[OwnShare]) -> Vec<K> {
+        let mut gone = Vec::new();
+        for (Found { hash, new, is_known }, own) in found.into_iter().zip(own) {
+            match (own.key, own.share.is_some(), is_known, new) {
+                (Some(pool_key), true, false, Some(key)) => self.shares.add(hash, key, pool_key),
+                (Some(pool_key), false, true, key) => {
+                    gone.extend(key);
+                    gone.extend(self.shares.remove(hash, pool_key));
+                }
+                (_, _, _, key) => gone.extend(key),
+            }
+        }
+        gone
+    }
+}
+
+impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Inner<K, R, S> {
+    /// Returns what looks the keys up whose shares change. A key that gets that of all, and has it,
+    /// is left out.
+    pub(super) fn find_all<'a, Q: Lookup<K> + ?Sized>(
+        &'a self,
+        own: &'a [(&'a Q, Option<Share>)],
+    ) -> impl FnOnce(&PartitionsState<K>) -> AllFound<K> + use<'a, K, R, S, Q> {
+        // Hashed and cloned outside the lock, because that is foreign.
+        let prepare = |&(key, share): &(&'a Q, Option<Share>)| {
+            (self.hasher.hash_one(key), key, share.map(|_| key.to_key()), share)
+        };
+        let keys: Vec<_> = own.iter().map(prepare).collect();
+        move |state| {
+            let Some(pool) = self.pool() else { return no_keys(state) };
+            let found = keys.into_iter().filter_map(|(hash, key, new, share)| {
+                let (key, is_known) = state.pool_key(hash, key, pool);
+                (share.is_some() || is_known).then_some((Found { hash, new, is_known }, OwnShare { key, share }))
+            });
+            found.unzip()
+        }
+    }
+
+    /// Sets the share of a key in the shared capacity, which stays whether or not it has a
+    /// partition.
+    pub(super) fn set_share<Q: Lookup<K> + ?Sized>(&self, key: &Q, share: Share) -> Result<(), InvalidArgument> {
+        let nothing = || InvalidArgument::new("shared_capacity", "nothing", "must be set by the builder");
+        let pool = self.pool().ok_or_else(|| self.owner(nothing()))?;
+        let (hash, now) = (self.hasher.hash_one(key), self.now_if_sound());
+        // Cloned outside the lock, because that is foreign.
+        let mut new = Some(key.to_key());
+        // In one hold of the lock: the share of a key can be removed.
+        let (set, deliveries) = self.state.with(|state| {
+            let (pool_key, is_known) = state.pool_key(hash, key, pool);
+            let (set, deliveries) = pool.set_share(pool_key, &share, now);
+            if let (Ok(pool_key), false) = (&set, is_known) {
+                let _ = new.take().map(|new| state.shares.add(hash, new, *pool_key));
+            }
+            (set, deliveries)
+        });
+        discard(new);
+        deliver_all(deliveries);
+        set.map(drop).map_err(|invalid| self.owner(invalid))
+    }
+
+    /// Gives a key the share of all again. Returns whether it had one of its own.
+    pub(super) fn remove_share<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> bool {
+        let Some(pool) = self.pool() else { return false };
+        let (hash, now) = (self.hasher.hash_one(key), self.now_if_sound());
+        let removed = self.state.with(|state| {
+            let pool_key = state.shares.find(hash, key)?;
+            let gone = state.shares.remove(hash, pool_key);
+            Some((gone, pool.remove_share(pool_key, now)))
+        });
+        let Some((gone, deliveries)) = removed else { return false };
+        discard(gone);
+        deliver_all(deliveries);
+        true
+    }
+
+    /// Returns the share of a key in the shared capacity, if there is one.
+    pub(super) fn share<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Share> {
+        let (pool, hash) = (self.pool()?, self.hasher.hash_one(key));
+        Some(self.state.with(|state| pool.share(state.shares.find(hash, key))))
+    }
+
+    /// Returns the share of a key, if it has one of its own.
+    pub(super) fn own_share<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Share> {
+        let (pool, hash) = (self.pool()?, self.hasher.hash_one(key));
+        self.state.with(|state| state.shares.find(hash, key).map(|own| pool.share(Some(own))))
+    }
+}
+
+/// Changes by a configuration.
 impl<K, R: Clock + Clone + Send + Sync + 'static, S: BuildHasher> Partitions<K, R, S> {
-    /// Sets the share of a key in the [capacity that all keys
-    /// share](super::Builder::shared_capacity), in place of [that of all](super::Builder::share).
-    /// It takes effect at once, and stays whether or not the key has a partition: for keys that the
-    /// program knows, not for each that comes. A share that was set can be replaced, and not
-    /// removed.
-    ///
-    /// # Errors
-    ///
-    /// If the partitions share no capacity; if a number is out of its range, such as a floor above
-    /// the capacity or the ceiling; or if the floors that are [kept](Share::kept) would be more
-    /// than the capacity. Nothing has changed then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use bulklink_tokio::Partitions;
-    /// use bulklink_tokio::partitions::Share;
-    ///
-    /// # let builder = Partitions::builder("models").shared_capacity(4).max_partitions(10);
-    /// # let models: Partitions<String> = builder.build()?;
-    /// models.set_share("ann", Share::new().floor(2).kept())?;
-    /// let bobs = (models.key("bob").try_slot()?, models.key("bob").try_slot()?);
-    /// assert!(models.key("bob").try_slot().is_err(), "the others are kept for Ann");
-    /// let ann = models.key("ann").try_slot()?;
-    /// # drop((bobs, ann));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn set_share<Q: Lookup<K> + ?Sized>(&self, key: &Q, share: Share) -> Result<(), InvalidArgument> {
-        self.inner.set_share(key, share)
+    /// Returns why the limits could not be changed so now, with these limits of keys.
+    pub(crate) fn check<Q: Lookup<K> + ?Sized>(
+        &self,
+        limits: &crate::Limits,
+        limits_for: &LimitsFor<K>,
+        shared: Option<&Sharing<'_, Q>>,
+    ) -> Result<(), Refused> {
+        let (setup, own) = parts(shared);
+        self.inner.check_change(limits, Some(limits_for), setup, self.inner.find_all(own))
     }
 
-    /// Returns the share of a key in the shared capacity; `None` if the partitions share none.
-    #[must_use]
-    pub fn share<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Share> {
-        self.inner.share(key)
+    /// Changes the limits, with these limits of keys. If that is not refused, calls `commit` before
+    /// another partition can be created.
+    pub(crate) fn try_reconfigure<Q: Lookup<K> + ?Sized>(
+        &self,
+        limits: &crate::Limits,
+        limits_for: &LimitsFor<K>,
+        shared: Option<&Sharing<'_, Q>>,
+        commit: impl FnOnce(),
+    ) -> Result<Reconfigured, Refused> {
+        let (setup, own) = parts(shared);
+        self.inner.try_change(limits, Some(limits_for), setup, self.inner.find_all(own), commit)
     }
+
+    /// Returns the share of a key, if it has one of its own.
+    pub(crate) fn own_share<Q: Lookup<K> + ?Sized>(&self, key: &Q) -> Option<Share> {
+        self.inner.own_share(key)
+    }
+}
+
+fn parts<'a, 'b, Q: ?Sized>(shared: Option<&'a Sharing<'b, Q>>) -> (Option<&'a Setup>, &'a [(&'b Q, Option<Share>)]) {
+    shared.map_or((None, &[]), |shared| (Some(&shared.setup), &shared.own))
 }

@@ -19,7 +19,7 @@ use crate::builder::next_instance;
 use crate::gate::shared::{Shared, hint};
 use crate::identity::Identity;
 use crate::observe::event::Handlers;
-use crate::pool::{Share, SharedPool};
+use crate::pool::SharedPool;
 
 /// The number of partitions taken at a time. It bounds how long the lock is held. Two under loom,
 /// where each step multiplies the search.
@@ -108,15 +108,6 @@ impl<K> PartitionsState<K> {
         self.find(hash, key, class).map(|id| Arc::clone(&self.account.get(id).shared))
     }
 
-    /// Returns the key of the shared capacity that a partition has or would have, if there is one:
-    /// with a share of its own, or of a partition of another class.
-    pub(super) fn pool_key<Q: Lookup<K> + ?Sized>(&self, hash: u64, key: &Q, pool: &SharedPool) -> Option<Key> {
-        self.shares.find(hash, key).or_else(|| {
-            let of_class = |class| pool.key_of(&self.account.get(self.find(hash, key, class)?).shared);
-            Class::ALL.into_iter().find_map(of_class)
-        })
-    }
-
     /// Leases the partition with this key and class. Returns `None` if there is none and one may be
     /// created.
     #[inline]
@@ -148,7 +139,7 @@ impl<K> PartitionsState<K> {
         &mut self,
         spare: &mut Option<Partition<K>>,
         limits: Option<crate::Limits>,
-        pooled: Option<(&SharedPool, Option<Key>, &Share)>,
+        pooled: Option<(&SharedPool, Option<Key>)>,
     ) -> Result<Arc<Shared>, Rejection> {
         let new = spare.take().expect("a new partition");
         let (hash, class, shared) = (new.hash, new.class, Arc::clone(&new.shared));
@@ -160,8 +151,8 @@ impl<K> PartitionsState<K> {
         self.index.insert_unique(hash, id, |&id| self.account.get(id).hash);
         shared.join(id);
         self.prepare(&shared, limits);
-        if let Some((pool, known, share)) = pooled {
-            pool.join(known, class, share, &shared);
+        if let Some((pool, known)) = pooled {
+            pool.join(known, class, &shared);
         }
         Ok(shared)
     }
@@ -182,23 +173,6 @@ impl<K> PartitionsState<K> {
         if !self.handlers.is_empty() {
             drop(shared.with_gate(|state| state.set_handlers(shared, self.handlers.clone())));
         }
-    }
-
-    /// Makes a share of its own for a key that has none, in place of that of its partitions, if it
-    /// has any.
-    pub(super) fn own_share(
-        &mut self,
-        known: Option<Key>,
-        hash: u64,
-        new: &mut Option<K>,
-        pool: &SharedPool,
-        share: &Share,
-    ) -> Key {
-        let pool_key = pool.own(known, share);
-        if let Some(key) = new.take() {
-            self.shares.add(hash, key, pool_key);
-        }
-        pool_key
     }
 
     /// Removes from the index a partition that is no longer in the account.

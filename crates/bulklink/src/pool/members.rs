@@ -2,6 +2,7 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 use bulklink_core::Instant;
 use bulklink_core::pool::{self, Class, Demand, Key, LineId};
@@ -17,6 +18,8 @@ pub(super) struct Members {
     all: Vec<Member>,
     /// By the number of the partition.
     lines: Vec<Option<LineId>>,
+    /// The waiters that were admitted in their turns.
+    admitted: Cell<usize>,
 }
 
 /// A key, with its bulkheads by class.
@@ -44,9 +47,23 @@ impl Members {
         self.lines[number] = Some(line);
     }
 
-    /// Has a key stay without a bulkhead.
-    pub(super) fn own(&mut self, key: Key) {
-        self.at(key).is_own = true;
+    /// Has a key stay without a bulkhead, or not.
+    pub(super) fn own(&mut self, key: Key, is_own: bool) {
+        self.at(key).is_own = is_own;
+    }
+
+    /// Returns the keys of bulkheads that have no share of their own, each once.
+    pub(super) fn common(&self) -> impl Iterator<Item = Key> {
+        let is_first = |line: &LineId| {
+            let member = self.all.get(line.key.number()).filter(|member| !member.is_own);
+            let first = member.and_then(|member| member.bulkheads.iter().position(Option::is_some));
+            first == Some(line.class as usize)
+        };
+        self.lines.iter().flatten().filter(move |line| is_first(line)).map(|line| line.key)
+    }
+
+    pub(super) fn admitted(&self) -> usize {
+        self.admitted.get()
     }
 
     /// Returns the line of the bulkhead, and whether its key stays.
@@ -123,7 +140,9 @@ impl pool::Lines for Lines<'_> {
             state.note_use(now);
             (is_admitted, state.demand())
         });
-        admitted.unwrap_or((false, Demand::NONE))
+        let (is_admitted, demand) = admitted.unwrap_or((false, Demand::NONE));
+        self.members.admitted.set(self.members.admitted.get().wrapping_add(usize::from(is_admitted)));
+        (is_admitted, demand)
     }
 
     fn largest_cost(&mut self, line: LineId) -> u32 {

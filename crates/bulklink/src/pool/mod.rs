@@ -7,6 +7,7 @@
 
 mod enter;
 mod members;
+mod setup;
 mod share;
 
 use alloc::sync::Arc;
@@ -17,6 +18,7 @@ pub use bulklink_core::pool::Bound;
 use bulklink_core::pool::{Class, Demand, Key, Limits, LineId, Pool};
 use bulklink_core::{Instant, InvalidArgument};
 
+pub(crate) use setup::{OwnShare, Setup};
 pub use share::{Share, SharedStatus};
 
 use crate::foreign::{attempt, wake};
@@ -45,6 +47,8 @@ const BOUNDS: [Bound; 3] = [Bound::Key, Bound::Shared, Bound::Headroom];
 struct PoolState {
     pool: Pool,
     members: Members,
+    /// The share of a key that has none of its own.
+    share: Share,
     /// The latest time of an input, for inputs without one.
     mark: Instant,
 }
@@ -57,9 +61,9 @@ impl PoolState {
         now
     }
 
-    /// Adds a key with a share that was [checked](Share::check_for_all).
-    fn add(&mut self, share: &Share) -> Key {
-        self.pool.add(share.inner()).expect("nothing is kept for it")
+    /// Adds a key with the share of all, which was [checked](Share::check_for_all).
+    fn add(&mut self) -> Key {
+        self.pool.add(self.share.inner()).expect("nothing is kept for it")
     }
 
     /// Ends an input to the bulkhead of a line, and lends units to those whose turn it is.
@@ -80,9 +84,10 @@ impl PoolState {
 }
 
 impl SharedPool {
-    pub(crate) fn new(limits: Limits, identity: &Identity) -> Result<Self, InvalidArgument> {
+    /// Creates a pool in which keys have this share, which was [checked](Share::check_for_all).
+    pub(crate) fn new(limits: Limits, share: Share, identity: &Identity) -> Result<Self, InvalidArgument> {
         let pool = Pool::new(limits)?;
-        let state = Lock::new(PoolState { pool, members: Members::default(), mark: Instant::EPOCH });
+        let state = Lock::new(PoolState { pool, members: Members::default(), share, mark: Instant::EPOCH });
         Ok(SharedPool { state, identities: BOUNDS.map(|bound| Arc::new(identity.bound_by(bound))) })
     }
 
@@ -92,27 +97,18 @@ impl SharedPool {
         Arc::clone(&self.identities[place])
     }
 
-    /// Returns a key that stays when its bulkheads leave: this, or a new one with this share.
-    pub(crate) fn own(&self, known: Option<Key>, share: &Share) -> Key {
-        self.state.with(|state| {
-            let key = known.unwrap_or_else(|| state.add(share));
-            state.members.own(key);
-            key
-        })
-    }
-
     /// Returns the key of a bulkhead, unless that has left.
     pub(crate) fn key_of(&self, shared: &Shared) -> Option<Key> {
         self.state.with(|state| state.members.line_of(shared).map(|line| line.key))
     }
 
     /// Has the bulkhead of a partition be that of a class of the key that is known, or of a new one
-    /// with this share. It is not in use.
-    pub(crate) fn join(&self, known: Option<Key>, class: Class, share: &Share, shared: &Shared) {
+    /// with the share of all. It is not in use.
+    pub(crate) fn join(&self, known: Option<Key>, class: Class, shared: &Shared) {
         self.state.with(|state| {
             // The partition that has made room may have been the last of the key.
             let known = known.filter(|&key| state.members.has(key));
-            let key = known.unwrap_or_else(|| state.add(share));
+            let key = known.unwrap_or_else(|| state.add());
             let line = LineId { key, class };
             state.members.join(line, shared);
             // It has its line from now on, so the key has a line for as long as it has a bulkhead.
@@ -137,36 +133,9 @@ impl SharedPool {
         });
     }
 
-    /// Checks a share of a key, but for the floors that other keys keep.
-    pub(crate) fn check(&self, share: &Share) -> Result<(), InvalidArgument> {
-        self.state.with(|state| share.inner().check(state.pool.limits()))
-    }
-
-    /// Changes the share of a key.
-    pub(crate) fn set_share(&self, key: Key, share: &Share, now: Instant) -> Result<(), InvalidArgument> {
-        let mut reach = Reach::new();
-        let changed = self.state.with(|state| {
-            let now = state.at(Some(now));
-            let share = share.inner();
-            let changed = share.check(state.pool.limits()).and_then(|()| state.pool.set_share(key, share));
-            for line in Class::ALL.map(|class| LineId { key, class }) {
-                let Some(shared) = state.members.get(line) else { continue };
-                // It is lent no unit beyond a lower ceiling.
-                state.pool.begin(line);
-                let demand = shared.member(|state| state.demand());
-                state.finish(&shared, line, &demand, &mut reach, now);
-                reach.push((shared, None));
-            }
-            state.with_lines(&mut reach, |_, _| ());
-            changed
-        });
-        deliver_all(reach);
-        changed
-    }
-
-    /// Returns the share of a key.
-    pub(crate) fn share(&self, key: Key) -> Share {
-        self.state.with(|state| Share::of(state.pool.share(key)))
+    /// Returns the share of a key, or that of all.
+    pub(crate) fn share(&self, own: Option<Key>) -> Share {
+        self.state.with(|state| own.map_or(state.share, |key| Share::of(state.pool.share(key))))
     }
 
     /// Returns the limits in force.

@@ -138,7 +138,7 @@ impl Share {
 }
 
 /// No limit may be so large.
-fn narrow(limit: usize) -> u32 {
+pub(super) fn narrow(limit: usize) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
 }
 

@@ -184,16 +184,17 @@ impl Member {
         })
     }
 
-    /// Returns the parts that a configuration can change.
-    pub(super) fn shape(&self) -> Shape {
-        let limits = match &self.kind {
-            Kind::Bulkhead(bulkhead) => bulkhead.limits(),
-            Kind::Partitions(partitions) => partitions.status().each,
+    /// Returns the parts that a configuration can change, for a change to `to`.
+    pub(super) fn shape(&self, to: &Shape) -> Shape {
+        let (limits, setup) = match &self.kind {
+            Kind::Bulkhead(bulkhead) => (bulkhead.limits(), None),
+            Kind::Partitions(partitions) => (partitions.status().each, partitions.inner.setup()),
         };
-        match &self.configured {
-            Some(Configured::Partitions(partitions)) => Shape { limits, keys: partitions.keys() },
-            _ => Shape::new(limits),
-        }
+        let keys = match &self.configured {
+            Some(Configured::Partitions(partitions)) => partitions.keys(to),
+            _ => Arc::default(),
+        };
+        Shape { limits, keys, setup }
     }
 
     /// Returns why the member could not be changed so now.
@@ -201,7 +202,7 @@ impl Member {
         self.with_foreign(|| match (&self.configured, &self.kind) {
             (Some(Configured::Partitions(partitions)), _) => partitions.check(to),
             (_, Kind::Bulkhead(bulkhead)) => bulkhead.check(&to.limits),
-            (_, Kind::Partitions(partitions)) => partitions.inner.check(&to.limits),
+            (_, Kind::Partitions(partitions)) => partitions.inner.check(&to.limits, to.setup.as_ref()),
         })
     }
 
@@ -210,7 +211,7 @@ impl Member {
         self.with_foreign(|| match (&self.configured, &self.kind) {
             (Some(Configured::Partitions(partitions)), _) => partitions.set(to),
             (_, Kind::Bulkhead(bulkhead)) => bulkhead.try_reconfigure(&to.limits),
-            (_, Kind::Partitions(partitions)) => partitions.inner.try_reconfigure(&to.limits),
+            (_, Kind::Partitions(partitions)) => partitions.inner.try_reconfigure(&to.limits, to.setup.as_ref()),
         })
     }
 

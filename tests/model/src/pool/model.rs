@@ -201,11 +201,23 @@ impl Model {
 
     /// Changes the limits. Returns whether that is possible.
     pub fn reconfigure(&mut self, limits: &Limits, now: Time) -> bool {
-        let kept = self.kept_floors();
+        self.change(limits, None, now)
+    }
+
+    /// Changes the limits, and the share of a key with them, which may be new. Returns whether that
+    /// is possible.
+    pub fn change(&mut self, limits: &Limits, share: Option<(Key, Share)>, now: Time) -> bool {
+        let mut after = self.clone();
+        if let Some((key, share)) = share {
+            after.shares[key] = share;
+        }
+        let kept = after.kept_floors();
         let waits = self.waiting.iter().all(|waiter| waiter.cost <= limits.capacity);
         let is_possible = waits && kept <= limits.capacity;
         if is_possible {
             self.limits = limits.clone();
+            self.shares = after.shares;
+            self.begin_turns();
             self.advance(now);
         }
         is_possible

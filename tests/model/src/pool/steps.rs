@@ -36,6 +36,9 @@ pub enum Step {
     Limits(usize),
     /// The gate of a line goes, if it is idle.
     Vacate(usize, usize),
+    /// The pool gets other limits, and a key another share with them, which is added if it was
+    /// removed.
+    Change(usize, usize, usize),
     /// A key is removed, if it is idle.
     Remove(usize),
     /// A key that was removed is added again, with the share that it had at first.
@@ -76,6 +79,8 @@ impl<L: Driven> Machine for World<L> {
                 let line = Line { key, class: *pick(&self.start.classes, class)? };
                 (!self.model.is_line_busy(line)).then_some(Input::Vacate(line))
             }),
+            Step::Change(index, key, share) => pick(&self.start.other_shares, share)
+                .map(|&share| Input::Change(index % self.start.limits.len(), key % self.keys.len(), share)),
             Step::Remove(key) => self.present(key).filter(|&key| !self.model.is_busy(key)).map(Input::Remove),
             Step::Add(index) => {
                 let absent: Vec<_> = (0..self.keys.len()).filter(|&key| self.keys[key].is_none()).collect();

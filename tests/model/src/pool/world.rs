@@ -36,6 +36,8 @@ pub enum Input {
     Limits(usize),
     /// The gate of an idle line goes, and with the next call there is a new one.
     Vacate(Line),
+    /// The pool gets other limits, by their place, and a key gets another share with them.
+    Change(usize, Key, Share),
     /// An idle key is removed.
     Remove(Key),
     /// A key that was removed is added, with this share.
@@ -240,6 +242,17 @@ impl<L: Driven> World<L> {
                 self.lines.forget(id);
                 self.pool.vacate(id, 0);
                 self.model.vacate(line);
+            }
+            Input::Change(place, key, share) => {
+                let limits = self.start.limits[place].clone();
+                let is_possible = self.model.change(&limits, Some((key, share)), self.now);
+                let mut shares = [(self.keys[key], share)];
+                let checked = self.pool.check_change(&mut self.lines, &limits, &shares);
+                let changed = self.pool.change(&mut self.lines, limits, &mut shares);
+                assert_eq!((checked.is_ok(), changed.is_ok()), (is_possible, is_possible), "{changed:?}");
+                self.keys[key] = shares[0].0;
+                self.serve();
+                self.is_changed |= is_possible;
             }
             Input::Remove(key) => {
                 let id = self.keys[key].take().expect("it is there");

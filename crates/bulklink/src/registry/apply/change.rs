@@ -55,8 +55,10 @@ impl Change<'_> {
             Refused::Closed => return vec![self.place.problem("is closed, and cannot be changed")],
             Refused::Invalid(reasons) => reasons,
         };
+        let is_shared = self.to.setup.is_some_and(|setup| setup.capacity == self.to.limits.capacity);
+        let capacity_field = if is_shared { "shared_capacity" } else { self.capacity_field };
         let problem = |text: &str, field: &str| match text.strip_prefix(field) {
-            Some(rest) if field == "capacity" => self.place.field(self.capacity_field, rest.trim_start()),
+            Some(rest) if field == "capacity" => self.place.field(capacity_field, rest.trim_start()),
             Some(rest) => self.place.field(field, rest.trim_start()),
             // Of a key, which is not named.
             None => self.place.problem(format_args!("cannot be changed: {text}")),
@@ -65,15 +67,12 @@ impl Change<'_> {
     }
 
     pub(super) fn applied(&self, admitted: usize) -> config::Change {
+        let (keys, shares) = self.from.keys_changed(&self.to);
         config::Change {
             label: Arc::clone(self.member.kind.label()),
-            action: Action::Changed {
-                previous: self.from.limits,
-                limits: self.to.limits,
-                keys: self.from.keys_changed(&self.to),
-                admitted,
-            },
+            action: Action::Changed { previous: self.from.limits, limits: self.to.limits, keys, shares, admitted },
             capacity_field: self.capacity_field,
+            setups: [self.from.setup, self.to.setup],
         }
     }
 }

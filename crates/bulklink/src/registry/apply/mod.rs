@@ -26,7 +26,8 @@ impl Registry {
     /// What is removed is closed, so its waiting calls are rejected; its operations go on, and its
     /// label is free again when they have ended, without a task that waits for that. A bulkhead or
     /// partitions that the program itself has registered get the limits of their section, and keep
-    /// them when there is no section any more. They are never removed.
+    /// them when there is no section any more. They are never removed. A share that the program has
+    /// [set](crate::Partitions::set_share) for a key stays, unless a section has one for it.
     ///
     /// First the whole configuration is checked, with the registry and the calls that wait. So it
     /// is applied as a whole, or nothing changes and the error has every reason. A section that has
@@ -44,8 +45,9 @@ impl Registry {
     /// If the registry is closed; if a value is invalid, as [`Config::check`] says; if a bulkhead
     /// has the label of partitions, or the reverse; if a label is that of a bulkhead that is being
     /// removed; if a setting would change that cannot change while the bulkhead exists; if a
-    /// waiting call asks for more units than the new capacity; or if a member that would change is
-    /// closed.
+    /// waiting call asks for more units than the new capacity; if the floors that are kept for
+    /// keys, also by the program, are more than the shared capacity; or if a member that would
+    /// change is closed.
     ///
     /// A call by an event handler is refused as [`ApplyError::Busy`] while another call of this
     /// runs, on whichever thread: that one may wait for the handler. So is a call by a waker, a
@@ -157,6 +159,7 @@ impl Registry {
                 label: Arc::clone(member.kind.label()),
                 action: Action::Removed { running: member.kind.running() },
                 capacity_field: "",
+                setups: [None; 2],
             });
         }
         applied.sort_by(|one, other| one.label.cmp(&other.label));

@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::change::Change;
+use crate::Clock;
 use crate::builder::Options;
 use crate::config::place::Place;
 use crate::config::{self, Action, BulkheadConfig, Checked, ConfigError, PartitionsConfig, Problem, Section, Settings};
 use crate::config::{exact, reserve_text};
 use crate::registry::configured::{ByConfig, Shape};
 use crate::registry::members::{Configured, Kind, Member};
-use crate::{Clock, Limits};
 
 pub(super) struct Plan<'a> {
     pub(super) changes: Vec<Change<'a>>,
@@ -25,17 +25,18 @@ pub(super) struct Plan<'a> {
 /// A member to be added.
 pub(super) struct Addition {
     pub(super) member: Arc<Member>,
-    limits: Limits,
-    keys: usize,
+    shape: Shape,
     capacity_field: &'static str,
 }
 
 impl Addition {
     pub(super) fn applied(&self) -> config::Change {
+        let (keys, shares) = Shape::new(self.shape.limits).keys_changed(&self.shape);
         config::Change {
             label: Arc::clone(self.member.kind.label()),
-            action: Action::Added { limits: self.limits, keys: self.keys },
+            action: Action::Added { limits: self.shape.limits, keys, shares },
             capacity_field: self.capacity_field,
+            setups: [None, self.shape.setup],
         }
     }
 }
@@ -86,8 +87,7 @@ impl<'a> Plan<'a> {
         match settings.builder(runtime.clone(), label).build() {
             Ok(bulkhead) => self.additions.push(Addition {
                 member: Member::configured_bulkhead(bulkhead),
-                limits: settings.limits(),
-                keys: 0,
+                shape: Shape::new(settings.limits()),
                 capacity_field: settings.limits.capacity_field(),
             }),
             Err(invalid) => problems.push(section.place.problem(format_args!("cannot be built: {invalid}"))),
@@ -107,8 +107,7 @@ impl<'a> Plan<'a> {
         match ByConfig::build(runtime, label, section.config) {
             Ok(partitions) => self.additions.push(Addition {
                 member: Member::configured_partitions(partitions),
-                limits: settings.limits(),
-                keys: section.config.keys.len(),
+                shape: Shape::of_partitions(section.config),
                 capacity_field: settings.limits.capacity_field(),
             }),
             Err(invalid) => problems.push(section.place.problem(format_args!("cannot be built: {invalid}"))),
@@ -158,7 +157,7 @@ impl<'a> Plan<'a> {
         }
         let fixed = Fixed { place, problems, is_configured: member.configured.is_some() };
         fixed.check(settings, member, partitions);
-        let to = partitions.map_or_else(|| Shape::new(settings.limits()), Shape::of_partitions);
+        let mut to = partitions.map_or_else(|| Shape::new(settings.limits()), Shape::of_partitions);
         if !to.keys.is_empty() && !matches!(member.configured, Some(Configured::Partitions(_))) {
             problems.push(place.field("keys", "must not be set for partitions that the program has made"));
         }
@@ -167,7 +166,15 @@ impl<'a> Plan<'a> {
             return;
         }
         let capacity_field = settings.limits.capacity_field();
-        let change = Change { place, capacity_field, member: Arc::clone(member), from: member.shape(), to };
+        let from = member.shape(&to);
+        to.setup = match (to.setup, from.setup) {
+            // The section says nothing of it.
+            (None, has) => has,
+            // Settings of the program that no section has.
+            (Some(to), Some(has)) => Some(to.keeping(&has)),
+            (to, None) => to,
+        };
+        let change = Change { place, capacity_field, member: Arc::clone(member), from, to };
         if change.is_none() {
             return;
         }
@@ -201,6 +208,12 @@ impl Fixed<'_, '_> {
             self.same("max_partitions", has.max_partitions, max_partitions, |max| max.to_string());
             let idle_timeout = section.idle_timeout.or(has.idle_timeout.filter(|_| !self.is_configured));
             self.same("idle_timeout", has.idle_timeout, idle_timeout, duration);
+            let has = handle.inner.setup().map(|setup| setup.capacity);
+            let wanted = section.shared_capacity.or(has.filter(|_| !self.is_configured));
+            if has.is_some() != wanted.is_some() {
+                let show = |units: Option<usize>| units.map_or_else(|| "unset".into(), |units| units.to_string());
+                self.same("shared_capacity", has, wanted, show);
+            }
             let has = handle.inner.shows_keys();
             let show_keys = section.show_keys.unwrap_or(has && !self.is_configured);
             self.same("show_keys", has, show_keys, |is_on| is_on.to_string());

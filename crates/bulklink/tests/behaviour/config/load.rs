@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
 use bulklink::config::{Config, KeyConfig};
-use bulklink::{Bulkhead, Registry, StdClock};
+use bulklink::{Bulkhead, Partitions, Registry, StdClock};
 
 use super::World;
 use crate::ms;
@@ -23,6 +23,15 @@ fn config(round: usize) -> Config {
     let mut own = KeyConfig::default();
     own.capacity = Some(3 + round % 4);
     section.keys.insert("k1".to_owned(), own);
+    let section = config.partitions.entry("models".to_owned()).or_default();
+    (section.shared_capacity, section.shared_waiting_room) = (Some(4 + round % 3), Some(1000 + round % 2));
+    (section.weight, section.ceiling) = (Some(1 + round % 4), Some(3 + round % 2));
+    section.max_partitions = Some(100);
+    let mut own = KeyConfig::default();
+    (own.weight, own.floor, own.keep_floor) = (Some(1 + round % 5), Some(1), Some(round % 3 == 0));
+    if round % 5 > 0 {
+        section.keys.insert("k1".to_owned(), own);
+    }
     if round % 7 == 0 {
         config.bulkheads.entry("sometimes".to_owned()).or_default().parallelism = Some(1);
     }
@@ -33,7 +42,7 @@ fn config(round: usize) -> Config {
 fn a_configuration_that_is_applied_1000_times_under_load_loses_no_waiter() {
     let mut world = World::new();
     world.registry.apply(&config(0), &world.clock).expect("valid");
-    let (a, tenants) = (world.bulkhead("a"), world.partitions("tenants"));
+    let (a, tenants, models) = (world.bulkhead("a"), world.partitions("tenants"), world.partitions("models"));
     let admitted = Rc::new(Cell::new(0_usize));
     let mut calls = Vec::new();
     for round in 0..1000_usize {
@@ -41,12 +50,12 @@ fn a_configuration_that_is_applied_1000_times_under_load_loses_no_waiter() {
             let (cost, hold) = (1 + (round + call) % 3, ms(1 + (round * 7 + call) as u64 % 5));
             let request = bulklink::Request::new().cost(cost);
             let (clock, admitted) = (world.clock.clone(), Rc::clone(&admitted));
-            let (a, tenants) = (a.clone(), tenants.clone());
+            let (a, tenants, models) = (a.clone(), tenants.clone(), models.clone());
             calls.push(world.executor.spawn(async move {
-                let slot = if call % 2 == 0 {
-                    a.with(request).slot().await
-                } else {
-                    tenants.key(&format!("k{}", call % 4)).with(request).slot().await
+                let slot = match call % 3 {
+                    0 => a.with(request).slot().await,
+                    1 => tenants.key(&format!("k{}", call / 3)).with(request).slot().await,
+                    _ => models.key(&format!("k{}", call / 3)).with(request).slot().await,
                 };
                 let _slot = slot.expect("admitted in the end");
                 admitted.set(admitted.get() + 1);
@@ -61,9 +70,11 @@ fn a_configuration_that_is_applied_1000_times_under_load_loses_no_waiter() {
     assert_eq!(admitted.get(), 6000);
     let status = a.status();
     assert_eq!((status.in_use, status.waiting, status.totals.rejected()), (0, 0, 0));
-    assert_eq!(status.totals.admitted, 3000);
-    let sums = tenants.handle().sums();
-    assert_eq!((sums.totals.admitted, sums.totals.rejected()), (3000, 0));
+    assert_eq!(status.totals.admitted, 2000);
+    for partitions in [tenants, models] {
+        let sums = partitions.handle().sums();
+        assert_eq!((sums.totals.admitted, sums.totals.rejected()), (2000, 0));
+    }
 }
 
 fn after(clock: &bulklink::testing::FakeClock, hold: std::time::Duration) -> bulklink::runtime::Instant {
@@ -75,15 +86,18 @@ fn threads_that_wait_are_not_lost_either() {
     let registry = Registry::new();
     registry.apply(&config(0), &StdClock).expect("valid");
     let a: Bulkhead<StdClock> = registry.bulkhead("a").expect("a bulkhead");
+    let models: Partitions<String, StdClock> = registry.partitions("models").expect("partitions");
     let (done, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
         let callers: Vec<_> = (0..8)
             .map(|thread| {
-                let (a, done, ended) = (&a, &done, &ended);
+                let (a, models, done, ended) = (&a, &models, &done, &ended);
                 scope.spawn(move || {
                     while !ended.load(SeqCst) {
                         let cost = bulklink::Request::new().cost(1 + thread % 3);
                         drop(a.with(cost).blocking_slot().expect("admitted in the end"));
+                        let key = ["k0", "k1", "k2"][thread % 3];
+                        drop(models.key(key).with(cost).blocking_slot().expect("admitted in the end"));
                         done.fetch_add(1, SeqCst);
                     }
                 })
@@ -99,5 +113,7 @@ fn threads_that_wait_are_not_lost_either() {
     });
     let status = a.status();
     assert_eq!((status.in_use, status.waiting), (0, 0));
-    assert_eq!(status.totals.admitted, done.into_inner() as u64);
+    let (done, sums) = (done.into_inner() as u64, models.handle().sums());
+    assert_eq!((status.totals.admitted, sums.totals.admitted), (done, done));
+    assert_eq!((sums.in_use, sums.waiting), (0, 0));
 }

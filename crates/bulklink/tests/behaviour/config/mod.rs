@@ -8,6 +8,7 @@ mod partitions;
 mod races;
 mod removing;
 mod required;
+mod shared;
 mod values;
 
 use bulklink::config::{Applied, ApplyError, BulkheadConfig, Config, PartitionsConfig};

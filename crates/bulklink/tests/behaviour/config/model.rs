@@ -29,6 +29,10 @@ struct Entry {
     limits: (usize, usize),
     fixed: (bool, Option<usize>),
     keys: BTreeMap<String, usize>,
+    /// The capacity that all keys share.
+    shared: Option<usize>,
+    /// The weights and the kept floors of keys with shares of their own.
+    shares: BTreeMap<String, (usize, usize)>,
     held: usize,
     is_leaving: bool,
     is_closed: bool,
@@ -54,17 +58,26 @@ prop_compose! {
     }
 }
 
+fn share() -> impl Strategy<Value = (Option<usize>, Option<usize>)> {
+    (option::of(prop_oneof![9 => 1..4_usize, 1 => Just(0)]), option::of(0..4_usize))
+}
+
 prop_compose! {
     fn partitions()(
         parallelism in number(),
         max in prop_oneof![9 => Just(Some(9)), 1 => Just(None), 1 => Just(Some(8))],
-        keys in btree_map("[xy]", prop_oneof![5 => 1..4_usize, 1 => Just(0)], 0..3),
+        shared in prop_oneof![1 => Just(None), 2 => option::weighted(0.95, 1..9_usize)],
+        keys in btree_map("[xy]", (prop_oneof![5 => 1..4_usize, 1 => Just(0)], share()), 0..3),
+        has_shares in prop::bool::weighted(0.9),
     ) -> PartitionsConfig {
         let mut config = PartitionsConfig::default();
-        (config.parallelism, config.max_partitions) = (parallelism, max);
-        for (key, capacity) in keys {
+        (config.parallelism, config.max_partitions, config.shared_capacity) = (parallelism, max, shared);
+        for (key, (capacity, (weight, floor))) in keys {
             let mut own = KeyConfig::default();
             own.parallelism = Some(capacity);
+            if shared.is_some() == has_shares {
+                (own.weight, own.floor, own.keep_floor) = (weight, floor, floor.map(|floor| floor > 0));
+            }
             config.keys.insert(key, own);
         }
         config
@@ -107,6 +120,8 @@ fn entries(config: &Config) -> Option<Model> {
             limits,
             fixed,
             keys: BTreeMap::new(),
+            shared: None,
+            shares: BTreeMap::new(),
             held: 0,
             is_leaving: false,
             is_closed: false,
@@ -115,11 +130,14 @@ fn entries(config: &Config) -> Option<Model> {
     }
     for (label, section) in &config.partitions {
         let keys = section.keys.iter().map(|(key, own)| Some((key.clone(), in_range(own.parallelism)?)));
+        let capacity = section.parallelism.or(section.shared_capacity);
         let entry = Entry {
             is_partitions: true,
-            limits: (in_range(section.parallelism)?, 0),
+            limits: (in_range(capacity)?, 0),
             fixed: (false, Some(section.max_partitions?)),
             keys: keys.collect::<Option<_>>()?,
+            shared: section.shared_capacity,
+            shares: shares(section)?,
             held: 0,
             is_leaving: false,
             is_closed: false,
@@ -129,6 +147,17 @@ fn entries(config: &Config) -> Option<Model> {
         }
     }
     Some(model)
+}
+
+/// Returns the shares of keys, unless they are invalid.
+fn shares(section: &PartitionsConfig) -> Option<BTreeMap<String, (usize, usize)>> {
+    let own = section.keys.iter().filter(|(_, own)| own.weight.is_some() || own.floor.is_some());
+    let shares = own.map(|(key, own)| (key.clone(), (own.weight.unwrap_or(1), own.floor.unwrap_or(0))));
+    let shares: BTreeMap<_, _> = shares.collect();
+    let kept: usize = shares.values().map(|(_, floor)| floor).sum();
+    let is_valid =
+        shares.values().all(|(weight, _)| *weight > 0) && section.shared_capacity.is_none_or(|all| kept <= all);
+    (is_valid && (shares.is_empty() || section.shared_capacity.is_some())).then_some(shares)
 }
 
 /// Returns the model after a configuration, or `None` if it must be refused.
@@ -142,8 +171,10 @@ fn applied(model: &Model, config: &Config) -> Option<Model> {
             }
             continue;
         };
-        let same_limits = entry.limits == before.limits && entry.keys == before.keys;
+        let same_shares = entry.shared == before.shared && entry.shares == before.shares;
+        let same_limits = entry.limits == before.limits && entry.keys == before.keys && same_shares;
         let same_kind = entry.is_partitions == before.is_partitions && entry.fixed == before.fixed;
+        let same_kind = same_kind && entry.shared.is_some() == before.shared.is_some();
         if before.is_leaving || !same_kind || (before.is_closed && !same_limits) {
             return None;
         }
@@ -164,6 +195,8 @@ fn seen(world: &World, held: &BTreeMap<String, Vec<OwnedSlot>>) -> Model {
                 limits: (limits.capacity, limits.waiting_room),
                 fixed: (false, None),
                 keys: BTreeMap::new(),
+                shared: None,
+                shares: BTreeMap::new(),
                 held: held.get(&label).map_or(0, Vec::len),
                 is_leaving: false,
                 is_closed: handle.is_closed(),
@@ -178,6 +211,8 @@ fn seen(world: &World, held: &BTreeMap<String, Vec<OwnedSlot>>) -> Model {
             tenants.partition(key).map_or(0, |handle| handle.limits().capacity)
         };
         let keys = ["x", "y"].map(|key| (key.to_owned(), capacity(key))).into();
+        let share = |key: &str| tenants.share(key).map_or((1, 0), |share| (share.weight, share.floor));
+        let shares = ["x", "y"].map(|key| (key.to_owned(), share(key))).into();
         model.insert(
             label.clone(),
             Entry {
@@ -185,6 +220,8 @@ fn seen(world: &World, held: &BTreeMap<String, Vec<OwnedSlot>>) -> Model {
                 limits: (status.each.capacity, 0),
                 fixed: (false, Some(status.snapshot.limits.max_partitions)),
                 keys,
+                shared: status.shared.map(|shared| shared.capacity),
+                shares,
                 held: held.get(&label).map_or(0, Vec::len),
                 is_leaving: false,
                 is_closed: handle.status().is_closed,
@@ -204,6 +241,7 @@ fn visible(model: &Model) -> Model {
             let common = entry.limits.0;
             for key in ["x", "y"] {
                 entry.keys.entry(key.to_owned()).or_insert(common);
+                entry.shares.entry(key.to_owned()).or_insert((1, 0));
             }
         }
         if entry.is_closed {

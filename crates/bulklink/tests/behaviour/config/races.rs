@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use bulklink::config::{ApplyError, Config};
-use bulklink::partitions::RandomState;
+use bulklink::partitions::{RandomState, Share};
 use bulklink::runtime::{Clock, Instant, Spawn, SpawnError, Timer};
 use bulklink::testing::{FakeClock, FakeSleep};
 use bulklink::{Bulkhead, EventFilter, EventKind, Handle, Request};
@@ -94,6 +94,55 @@ fn a_label_that_is_taken_meanwhile_has_all_changed_back() {
     assert!(error.contains("all was changed back: the registry has changed: label must be new"), "{error}");
     assert_eq!(["a", "b"].map(|label| world.bulkhead(label).limits().capacity), [5, 5]);
     assert_eq!(world.bulkhead("new").limits().capacity, 9);
+}
+
+#[test]
+fn a_shared_capacity_and_the_shares_of_keys_are_changed_back() {
+    let mut world = world();
+    let changed = world.config.clone();
+    world.config = Config::default();
+    world.section("a").capacity = Some(5);
+    let models = world.partitions_section("models");
+    (models.shared_capacity, models.max_partitions, models.weight) = (Some(20), Some(9), Some(3));
+    let ann = models.keys.entry("ann".into()).or_default();
+    (ann.floor, ann.keep_floor) = (Some(8), Some(true));
+    models.keys.entry("bob".into()).or_default().weight = Some(2);
+    world.applied();
+    let before = world.config.partitions.clone();
+    let models = world.partitions("models");
+    models.set_share("eve", Share::new().weight(9)).expect("valid");
+    let seen = || {
+        let shares = ["ann", "bob", "cid", "eve"].map(|key| models.share(key).expect("shared"));
+        (shares, models.status().shared.map(|shared| shared.capacity), models.status().each.capacity)
+    };
+    let expected = seen();
+
+    world.config.bulkheads = changed.bulkheads;
+    let section = world.partitions_section("models");
+    (section.shared_capacity, section.weight, section.ceiling) = (Some(5), None, Some(4));
+    section.keys.remove("bob");
+    section.keys.entry("ann".into()).or_default().floor = Some(3);
+    let cid = section.keys.entry("cid".into()).or_default();
+    (cid.floor, cid.keep_floor) = (Some(2), Some(true));
+    section.keys.entry("eve".into()).or_default().weight = Some(1);
+    let (registry, clock) = (world.registry.clone(), world.clock.clone());
+    when_resized(world.bulkhead("a").handle(), move || {
+        let _ = registry.create(Bulkhead::builder_on(clock.clone(), "new").parallelism(9));
+    });
+    assert!(matches!(world.apply(), Err(ApplyError::RolledBack { not_restored, .. }) if not_restored.is_empty()));
+    assert_eq!(seen(), expected);
+    assert!(!models.remove_share("cid"));
+
+    world.config.bulkheads.clear();
+    world.config.bulkheads.entry("a".into()).or_default().capacity = Some(5);
+    let changed = std::mem::replace(&mut world.config.partitions, before);
+    assert_eq!(world.applied(), "");
+    world.config.partitions = changed;
+    assert_eq!(
+        world.applied(),
+        "models: shared_capacity 20 -> 5, weight 3 -> 1, ceiling none -> 4, shares of 4 keys",
+        "without the race"
+    );
 }
 
 #[test]

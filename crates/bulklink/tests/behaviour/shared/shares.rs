@@ -152,3 +152,116 @@ fn a_call_that_costs_more_than_others_leave_it_holds_up_none() {
     executor.run_until_idle();
     assert_eq!(slot(&wide).cost(), 3, "the floor is lent now");
 }
+
+#[test]
+fn a_key_whose_share_is_removed_has_that_of_all_again() {
+    let mut executor = executor();
+    let all = Share::new().ceiling(1);
+    let models = super::builder(&executor).shared_capacity(4).shared_waiting_room(9).share(all).build().expect("valid");
+    models.set_share("ann", Share::new().ceiling(3)).expect("valid");
+    let running = [(); 2].map(|()| models.key("ann").try_slot().expect("two of three"));
+    assert!(models.remove_share("ann"));
+    assert_eq!(models.share("ann"), Some(all));
+    assert!(!models.remove_share("ann") && !models.remove_share("bob"), "they have none of their own");
+    let waiting = call(&mut executor, &models, "ann");
+    assert_eq!(models.key("ann").try_slot().expect_err("two of one").bound(), Some(Bound::Key));
+    let [first, second] = running;
+    drop(first);
+    executor.run_until_idle();
+    assert!(!waiting.is_finished(), "one of one");
+    drop(second);
+    executor.run_until_idle();
+    assert!(waiting.is_finished());
+}
+
+#[test]
+fn removing_a_ceiling_or_a_pause_admits_at_once() {
+    for share in [Share::new().ceiling(1), Share::new().paused(true)] {
+        let mut executor = executor();
+        let models = models(&executor, 2);
+        models.set_share("ann", share).expect("valid");
+        let calls = [(); 2].map(|()| call(&mut executor, &models, "ann"));
+        assert!(!calls[1].is_finished());
+        assert!(models.remove_share("ann"));
+        executor.run_until_idle();
+        assert!(calls[1].is_finished(), "{share:?}");
+    }
+}
+
+#[test]
+fn removing_a_ceiling_takes_back_no_unit_and_a_lower_one_of_all_does() {
+    let executor = executor();
+    let all = Share::new().ceiling(1);
+    let models = super::builder(&executor).shared_capacity(3).share(all).build().expect("valid");
+    models.set_share("ann", Share::new()).expect("valid");
+    drop([(); 3].map(|()| models.key("ann").try_slot().expect("free")));
+    models.remove_share("ann");
+    let _one = models.key("ann").try_slot().expect("within the ceiling of all");
+    assert_eq!(models.key("ann").try_slot().expect_err("beyond").bound(), Some(Bound::Key));
+}
+
+#[test]
+fn a_kept_floor_of_a_key_without_a_partition_is_free_once_its_share_is_removed() {
+    let mut executor = executor();
+    let models = models(&executor, 2);
+    models.set_share("ann", Share::new().floor(1).kept()).expect("valid");
+    let calls = [(); 2].map(|()| call(&mut executor, &models, "bob"));
+    assert!(calls[0].is_finished() && !calls[1].is_finished(), "one is kept");
+    models.remove_share("ann");
+    executor.run_until_idle();
+    assert!(calls[1].is_finished());
+    models.set_share("cid", Share::new().floor(2).kept()).expect("no other floor is kept");
+}
+
+#[test]
+fn a_key_without_its_share_leaves_with_its_partition() {
+    let executor = executor();
+    let models = super::builder(&executor).shared_capacity(2).max_partitions(1).build().expect("valid");
+    for _ in 0..3 {
+        for key in ["ann", "bob"] {
+            models.set_share(key, Share::new().floor(1).kept().ceiling(1)).expect("valid");
+            let one = models.key(key).try_slot().expect("kept");
+            assert!(models.key(key).try_slot().is_err(), "its ceiling");
+            assert!(models.remove_share(key));
+            let two = models.key(key).try_slot().expect("that of all has none");
+            drop((one, two));
+        }
+        let rest = [(); 2].map(|()| models.key("cid").try_slot().expect("nothing is left behind"));
+        drop(rest);
+        assert_eq!(load(&models), [(0, 0); 2]);
+    }
+}
+
+#[test]
+fn a_share_that_is_refused_is_no_share_of_its_own() {
+    let executor = executor();
+    let models = models(&executor, 3);
+    models.set_share("ann", Share::new().floor(2).kept()).expect("valid");
+    drop(models.key("cid").try_slot().expect("one is free"));
+    for key in ["bob", "cid"] {
+        models.set_share(key, Share::new().floor(2).kept()).expect_err("four of three");
+        assert!(!models.remove_share(key), "{key}");
+    }
+    assert!(models.remove_share("ann"));
+}
+
+#[test]
+fn a_key_is_dropped_with_its_share() {
+    #[derive(Clone, PartialEq, Eq, Hash)]
+    struct Name(std::sync::Arc<str>);
+
+    let models: bulklink::Partitions<Name, _> = bulklink::Partitions::builder_on(executor().clock(), "models")
+        .max_partitions(9)
+        .shared_capacity(2)
+        .build()
+        .expect("valid");
+    let name = Name("ann".into());
+    let clones = || std::sync::Arc::strong_count(&name.0) - 1;
+    models.set_share(&name, Share::new().weight(2)).expect("valid");
+    models.set_share(&name, Share::new().weight(3)).expect("valid");
+    assert_eq!(clones(), 1);
+    assert!(models.remove_share(&name));
+    assert_eq!(clones(), 0);
+    models.set_share(&name, Share::new().floor(3)).expect_err("more than the capacity");
+    assert_eq!(clones(), 0);
+}

@@ -131,7 +131,7 @@ struct Controller<'a> {
 impl Controller<'_> {
     fn step(&mut self) {
         let key = self.random.below(KEYS.len());
-        match self.random.below(12) {
+        match self.random.below(13) {
             0 | 1 => {
                 let capacity = CAPACITIES[self.random.below(CAPACITIES.len())];
                 self.resize(capacity);
@@ -160,6 +160,7 @@ impl Controller<'_> {
                 assert!(shared.in_use <= LARGEST && shared.waiting <= 10, "{shared:?}");
             }
             10 => self.meet_a_ceiling(key),
+            11 => self.remove_share(key),
             _ => _ = self.soak.models.handle().sums(),
         }
     }
@@ -192,6 +193,15 @@ impl Controller<'_> {
         let of_class = |class| models.class(class).partition(KEYS[key]).map_or(0, |handle| handle.status().in_use);
         let in_use = || Class::ALL.map(of_class).into_iter().sum();
         change(&self.soak.witness.keys[key], units, || models.set_share(KEYS[key], self.shares[key]).is_ok(), in_use);
+    }
+
+    /// The ceiling of all is the highest.
+    fn remove_share(&mut self, key: usize) {
+        let side = &self.soak.witness.keys[key];
+        side.limit.set(LARGEST);
+        side.admits.set(1);
+        self.soak.models.remove_share(KEYS[key]);
+        self.shares[key] = Share::new();
     }
 
     fn pause_key(&mut self, key: usize, is_paused: bool) {
