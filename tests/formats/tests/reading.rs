@@ -47,6 +47,10 @@ shared_waiting_room = 500
 weight = 2
 floor = 1
 ceiling = 30
+headroom_normal = 1
+headroom_sheddable = 2
+headroom_background = 8
+class_relief = 20
 max_partitions = 1000
 
 [partitions.models.keys.ann]
@@ -82,6 +86,8 @@ fn a_file_of_toml_has_every_setting() {
     let models = &config.partitions["models"];
     assert_eq!((models.shared_capacity, models.shared_waiting_room), (Some(40), Some(500)));
     assert_eq!((models.weight, models.floor, models.ceiling), (Some(2), Some(1), Some(30)));
+    let headrooms = (models.headroom_normal, models.headroom_sheddable, models.headroom_background);
+    assert_eq!((headrooms, models.class_relief), ((Some(1), Some(2), Some(8)), Some(20)));
     let ann = models.keys["ann"];
     assert_eq!((ann.weight, ann.floor, ann.ceiling), (Some(4), Some(8), Some(20)));
     assert_eq!((ann.keep_floor, ann.paused), (Some(true), Some(true)));
@@ -241,6 +247,8 @@ proptest! {
         (section.max_partitions, section.idle_timeout) = (number, limit);
         (section.shared_capacity, section.shared_waiting_room) = (number, number);
         (section.weight, section.floor, section.ceiling) = (number, number, number);
+        (section.headroom_normal, section.headroom_sheddable, section.headroom_background) = (number, number, number);
+        section.class_relief = number;
         let key = section.keys.entry(label).or_default();
         (key.capacity, key.weight, key.floor, key.ceiling) = (number, number, number, number);
         (key.keep_floor, key.paused) = (waits, waits);

@@ -7,6 +7,7 @@ use core::mem;
 
 use super::exact;
 use crate::Limits;
+use crate::partitions::Class;
 use crate::pool::Setup;
 
 /// The changes by [`Registry::apply`](crate::Registry::apply).
@@ -124,11 +125,16 @@ impl Change {
         if let Some(limit) = limits.wait_limit {
             write!(f, ", wait_limit {}", exact(limit))?;
         }
-        let Some(Setup { share, .. }) = setup else { return Ok(()) };
+        let Some(setup) = setup else { return Ok(()) };
+        let Setup { share, .. } = setup;
         let parts = [
             ("weight", Some(share.weight).filter(|&weight| weight != 1)),
             ("floor", Some(share.floor).filter(|&floor| floor > 0)),
             ("ceiling", share.ceiling),
+            ("headroom_normal", headroom(setup, Class::Normal)),
+            ("headroom_sheddable", headroom(setup, Class::Sheddable)),
+            ("headroom_background", headroom(setup, Class::Background)),
+            ("class_relief", setup.relief),
         ];
         parts.into_iter().try_for_each(|number| write(f, number))
     }
@@ -154,6 +160,10 @@ impl Change {
             numbers("weight", |setup| Some(setup.share.weight)),
             numbers("floor", |setup| Some(setup.share.floor)),
             numbers("ceiling", |setup| setup.share.ceiling),
+            numbers("headroom_normal", |setup| headroom(setup, Class::Normal)),
+            numbers("headroom_sheddable", |setup| headroom(setup, Class::Sheddable)),
+            numbers("headroom_background", |setup| headroom(setup, Class::Background)),
+            numbers("class_relief", |setup| setup.relief),
         ];
         limits.into_iter().try_for_each(|number| write_change(f, &mut separator, number))?;
         if from.wait_limit != to.wait_limit {
@@ -175,6 +185,11 @@ fn write_change(
         return Ok(());
     }
     write!(f, "{}{field} {} -> {}", mem::replace(separator, ", "), OrNone(from), OrNone(to))
+}
+
+/// Returns the units that a class leaves to better ones.
+fn headroom(setup: Setup, class: Class) -> Option<usize> {
+    Some(setup.headroom[class as usize]).filter(|&units| units > 0)
 }
 
 /// Returns the capacity of each partition; none if it is the shared one.

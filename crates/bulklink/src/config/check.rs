@@ -97,6 +97,21 @@ fn partitions(place: Place<'_>, section: &PartitionsConfig, problems: &mut Vec<P
 fn shared(place: Place<'_>, section: &PartitionsConfig, problems: &mut Vec<Problem>) {
     range(place, "shared_capacity", section.shared_capacity, 1, problems);
     range(place, "shared_waiting_room", section.shared_waiting_room, 0, problems);
+    range(place, "class_relief", section.class_relief, 1, problems);
+    for (field, _, units) in section.headrooms() {
+        let Some(units) = units else { continue };
+        let text = match section.shared_capacity {
+            None => needs_shared(units),
+            Some(capacity) if units >= capacity => {
+                format!("must be less than the shared_capacity, {capacity}, got {units}")
+            }
+            Some(_) => continue,
+        };
+        problems.push(place.field(field, text));
+    }
+    if let (Some(relief), None) = (section.class_relief, section.shared_capacity) {
+        problems.push(place.field("class_relief", needs_shared(relief)));
+    }
     let Some(room) = section.shared_waiting_room else { return };
     if section.shared_capacity.is_none() {
         problems.push(place.field("shared_waiting_room", needs_shared(room)));

@@ -62,7 +62,11 @@ pub(super) fn partitions(schema: &mut Schema) {
         "required": ["max_partitions"],
         "anyOf": [{ "required": ["parallelism"] }, { "required": ["capacity"] }, { "required": shared }],
         "not": { "required": ["parallelism", "capacity"] },
-        "dependentRequired": { "shared_waiting_room": shared, "weight": shared, "floor": shared, "ceiling": shared },
+        "dependentRequired": {
+            "shared_waiting_room": shared, "weight": shared, "floor": shared, "ceiling": shared,
+            "headroom_normal": shared, "headroom_sheddable": shared, "headroom_background": shared,
+            "class_relief": shared,
+        },
     });
     add(schema, &needs);
 }

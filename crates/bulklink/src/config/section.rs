@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::{BulkheadConfig, KeyConfig, PartitionsConfig};
 use crate::builder::Options;
-use crate::partitions::Share;
+use crate::partitions::{Class, Share};
 use crate::pool::Setup;
 use crate::{Builder, Limits, Reserve};
 
@@ -83,7 +83,21 @@ impl PartitionsConfig {
     /// Returns the settings of the shared capacity, if there is one.
     pub(crate) fn setup(&self) -> Option<Setup> {
         let share = Settings::from(self).limits.share_over(Share::new());
-        Some(Setup { capacity: self.shared_capacity?, waiting_room: self.shared_waiting_room, share })
+        let (capacity, waiting_room) = (self.shared_capacity?, self.shared_waiting_room);
+        let mut headroom = [0; Class::ALL.len()];
+        for (_, class, units) in self.headrooms() {
+            headroom[class as usize] = units.unwrap_or(0);
+        }
+        Some(Setup { capacity, waiting_room, share, headroom, relief: self.class_relief })
+    }
+
+    /// Returns the fields of classes that can leave units to better ones.
+    pub(crate) fn headrooms(&self) -> [(&'static str, Class, Option<usize>); 3] {
+        [
+            ("headroom_normal", Class::Normal, self.headroom_normal),
+            ("headroom_sheddable", Class::Sheddable, self.headroom_sheddable),
+            ("headroom_background", Class::Background, self.headroom_background),
+        ]
     }
 }
 

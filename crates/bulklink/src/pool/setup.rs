@@ -17,9 +17,24 @@ pub(crate) struct Setup {
     pub(crate) waiting_room: Option<usize>,
     /// The share of each key that has none of its own.
     pub(crate) share: Share,
+    /// The units that each class leaves free for better ones.
+    pub(crate) headroom: [usize; Class::ALL.len()],
+    pub(crate) relief: Option<usize>,
 }
 
 impl Setup {
+    /// Returns these settings with the capacity of others if that is lower, and then also with
+    /// their headrooms where those are, which are within it.
+    pub(crate) fn least(mut self, other: &Setup) -> Self {
+        if other.capacity < self.capacity {
+            self.capacity = other.capacity;
+            for (units, other) in self.headroom.iter_mut().zip(other.headroom) {
+                *units = other.min(*units);
+            }
+        }
+        self
+    }
+
     /// Returns these settings, with those of `has` that no configuration has.
     pub(crate) fn keeping(self, has: &Setup) -> Self {
         let Share { waiting_room, is_paused, .. } = has.share;
@@ -28,6 +43,8 @@ impl Setup {
 
     fn limits(&self, mut limits: pool::Limits) -> pool::Limits {
         limits.waiting_room = self.waiting_room.map_or(pool::Limits::ANY_ROOM, narrow);
+        limits.headroom = self.headroom.map(narrow);
+        limits.relief = self.relief.map_or(0, narrow);
         limits.with_capacity(narrow(self.capacity))
     }
 }
@@ -43,9 +60,11 @@ impl SharedPool {
     /// Returns the settings.
     pub(crate) fn setup(&self) -> Setup {
         self.state.with(|state| {
-            let pool::Limits { capacity, waiting_room, .. } = *state.pool.limits();
+            let pool::Limits { capacity, waiting_room, headroom, relief, .. } = *state.pool.limits();
             let waiting_room = (waiting_room < pool::Limits::ANY_ROOM).then_some(waiting_room as usize);
-            Setup { capacity: capacity as usize, waiting_room, share: state.share }
+            let headroom = headroom.map(|units| units as usize);
+            let relief = (relief > 0).then_some(relief as usize);
+            Setup { capacity: capacity as usize, waiting_room, share: state.share, headroom, relief }
         })
     }
 

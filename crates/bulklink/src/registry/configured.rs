@@ -11,7 +11,7 @@ use bulklink_core::InvalidArgument;
 
 use crate::config::{KeyConfig, PartitionsConfig, Settings};
 use crate::gate::lock::Lock;
-use crate::partitions::{LimitsFor, Share, Sharing};
+use crate::partitions::{Class, LimitsFor, Share, Sharing};
 use crate::pool::Setup;
 use crate::reconfigure::Refused;
 use crate::{Clock, Limits, Partitions, Reconfigured};
@@ -76,8 +76,7 @@ impl Shape {
     /// another; `None` if no capacity does.
     pub(super) fn shrunk(&self, to: &Shape) -> Option<Shape> {
         let limits = self.limits.with_capacity(self.limits.capacity.min(to.limits.capacity));
-        let least = |setup: Setup| to.setup.map_or(setup.capacity, |to| to.capacity.min(setup.capacity));
-        let setup = self.setup.map(|setup| Setup { capacity: least(setup), ..setup });
+        let setup = self.setup.map(|setup| to.setup.map_or(setup, |to| setup.least(&to)));
         let mut shrinks = limits != self.limits || setup != self.setup;
         let mut keys = Keys::new();
         for key in self.all_keys(to) {
@@ -135,6 +134,12 @@ impl<R: Clock + Clone + Send + Sync + 'static> ByConfig<R> {
             .limits_for(move |key: &String, common| current.with(|keys| limits_of(keys, key, common)));
         if let Some(setup) = shape.setup {
             builder = builder.shared_capacity(setup.capacity).share(setup.share);
+            for class in Class::ALL {
+                builder = builder.class_headroom(class, setup.headroom[class as usize]);
+            }
+            if let Some(calls) = setup.relief {
+                builder = builder.class_relief(calls);
+            }
         }
         if let Some(room) = config.shared_waiting_room {
             builder = builder.shared_waiting_room(room);

@@ -267,11 +267,50 @@ fn a_change_by_hand_is_changed_back() {
 }
 
 #[test]
+fn settings_of_classes_change_live() {
+    let mut world = world();
+    let models = world.partitions_section("models");
+    (models.shared_capacity, models.headroom_background, models.class_relief) = (Some(4), Some(3), Some(1));
+    assert_eq!(
+        world.applied(),
+        "models: added, shared_capacity 4, shared_waiting_room 100, headroom_background 3, class_relief 1"
+    );
+    let [models, batch] = [Class::Normal, Class::Background].map(|class| world.partitions("models").class(class));
+    let running = batch.key("ann").try_slot().expect("one of one");
+    assert_eq!(batch.key("bob").try_slot().expect_err("three are left").bound(), Some(Bound::Headroom));
+    let waiting = world.executor.spawn(batch.key("bob").slot());
+    world.executor.run_until_idle();
+    // The capacity and the headroom become smaller together.
+    let section = world.partitions_section("models");
+    (section.shared_capacity, section.headroom_background, section.headroom_normal) = (Some(3), Some(2), Some(1));
+    assert_eq!(
+        world.applied(),
+        "models: shared_capacity 4 -> 3, headroom_normal none -> 1, headroom_background 3 -> 2"
+    );
+    assert!(!waiting.is_finished(), "one of one");
+    let _two = models.key("cid").try_slot().expect("two of two");
+    assert!(models.key("dan").try_slot().is_err());
+    let section = world.partitions_section("models");
+    (section.headroom_background, section.headroom_normal, section.class_relief) = (None, None, None);
+    assert_eq!(
+        world.applied(),
+        "models: headroom_normal 1 -> none, headroom_background 2 -> none, class_relief 1 -> none; admitted 1"
+    );
+    world.executor.run_until_idle();
+    assert!(waiting.is_finished());
+    drop(running);
+    world.partitions_section("models").headroom_sheddable = Some(3);
+    let refused = "partitions.models.headroom_sheddable must be less than the shared_capacity, 3, got 3";
+    assert_eq!(world.refused(), refused);
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_each_reason() {
     let mut world = World::new();
     let models = world.partitions_section("models");
     models.max_partitions = Some(10);
     (models.shared_waiting_room, models.weight, models.floor, models.ceiling) = (Some(1), Some(2), Some(3), Some(4));
+    (models.headroom_normal, models.class_relief) = (Some(0), Some(2));
     let reasons = |config: &Config| {
         let reasons: Vec<_> = config.check().expect_err("invalid").problems().iter().map(ToString::to_string).collect();
         reasons.iter().map(|text| text.replacen("partitions.models.", "", 1)).collect::<Vec<_>>()
@@ -285,6 +324,8 @@ fn what_does_not_fit_is_refused_with_each_reason() {
         reasons(&world.config),
         [
             "parallelism or capacity must be set".to_owned(),
+            needs("headroom_normal", "0"),
+            needs("class_relief", "2"),
             needs("shared_waiting_room", "1"),
             needs("weight", "2"),
             needs("floor", "3"),
