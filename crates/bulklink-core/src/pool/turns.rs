@@ -24,9 +24,9 @@ impl Pool {
                 continue;
             };
             let state = &self.keys[key];
-            // A line behind a better one of its own key never passes it.
-            is_blocked |= !head.may_run || !state.is_within_ceiling(head.cost);
-            if is_blocked {
+            // A line behind a better one of its own key passes it only if its gate holds that up.
+            is_blocked |= head.may_run && !state.is_within_ceiling(head.cost);
+            if is_blocked || !head.may_run {
                 self.unlist(place);
                 continue;
             }
@@ -99,7 +99,7 @@ impl Pool {
     }
 
     /// Returns the rank of a head in its class. `is_best` is whether no better class of its key
-    /// waits.
+    /// waits, but for those that their gates hold up.
     fn rank(&self, state: &KeyState, cost: u32, is_best: bool, tag: u64) -> u32 {
         if is_best && is_within_floor(state, cost) {
             return WITHIN_FLOOR;
@@ -181,11 +181,14 @@ impl Pool {
     }
 
     /// Returns whether a call that comes now is before all lines that wait. It is never before one
-    /// of its own key that is not worse.
+    /// of its own key that is not worse, unless that is of another class and held up by its gate.
     pub(super) fn goes_first(&self, line: Place, cost: u32) -> bool {
         let LineState { key, class, turn, tag, .. } = self.lines[line];
         let (class, state) = (class as usize, &self.keys[key]);
-        let waits = |class: usize| state.lines[class].is_some_and(|line| self.lines[line].waiting > 0);
+        let waits = |other: usize| {
+            let head = state.lines[other].and_then(|line| self.lines[line].head);
+            head.is_some_and(|head| other == class || head.may_run)
+        };
         if state.share.is_paused || !state.is_within_ceiling(cost) || (0..=class).any(waits) {
             return false;
         }

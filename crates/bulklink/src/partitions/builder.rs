@@ -202,8 +202,8 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// While calls wait, each key gets units in proportion to the weight of its [share](Share), and
     /// a key that has asked little is served soon, however much others ask. The limits of each
     /// partition go on to hold: its [capacity](Builder::parallelism) is the most that one key can
-    /// use. It need not be set: it is then the shared one, and follows it when that is
-    /// [resized](Partitions::resize_shared).
+    /// use, in each [class](Partitions::class). It need not be set: it is then the shared one, and
+    /// follows it when that is [resized](Partitions::resize_shared).
     ///
     /// See [shared capacity](crate::Partitions#shared-capacity).
     ///

@@ -16,9 +16,14 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// [`Background`](Class::Background) for a batch.
     ///
     /// A key has a partition for each class that it uses, with the limits of a partition and a
-    /// queue of its own; its [share](Share), with the ceiling, is for all of them together. All
-    /// count toward the [maximum](super::Builder::max_partitions). The keys that [operators
+    /// queue of its own: one that is paused or full there holds up no other class. Its
+    /// [share](Share), with the ceiling, is for all of them together. All count toward the
+    /// [maximum](super::Builder::max_partitions). The keys that [operators
     /// see](super::Builder::show_keys) have the class behind them, but for the normal one.
+    ///
+    /// A [controller](Partitions::control) gets each of these partitions, and does not know its
+    /// class: one that gives each key a limit, such as the share of a fleet, is for keys whose calls
+    /// are all of one class.
     ///
     /// Without a [shared capacity](super::Builder::shared_capacity) there are no turns, and a class
     /// has no effect.

@@ -65,26 +65,26 @@ impl Model {
     }
 
     /// Returns whether the floor decides where a line stands: it is for the best class that the key
-    /// has waiting.
+    /// has waiting and that is not held up.
     pub fn is_head_within_floor(&self, line: Line) -> bool {
-        let is_best = (0..line.class).all(|class| self.head(Line { class, ..line }).is_none());
+        let is_best = self.heads_up_to(line).all(|head| head.line == line || self.held_up.contains(&head.line));
         is_best && self.head(line).is_some_and(|head| self.is_within_floor(line.key, head.cost))
     }
 
     /// A line may be served if it may run, and neither its head nor that of a better class of the
-    /// key costs more than it can ever have.
+    /// key costs more than it can ever have, but for those that are held up.
     pub fn is_eligible(&self, line: Line) -> bool {
-        let is_in_reach = |head: &Waiter| self.may_ever_take(head.line, head.cost);
+        let is_in_reach = |head: &Waiter| self.held_up.contains(&head.line) || self.may_ever_take(head.line, head.cost);
         self.may_run(line) && self.heads_up_to(line).all(is_in_reach)
     }
 
-    /// A line may run if its key is not paused, and neither its head nor that of a better class of
-    /// the key is beyond the ceiling, or held up by its own limits.
+    /// A line may run if its key is not paused, its own limits do not hold it up, and neither its
+    /// head nor that of a better class of the key that is not held up is beyond the ceiling.
     pub(super) fn may_run(&self, line: Line) -> bool {
         let share = &self.shares[line.key];
-        let fits = |head: &Waiter| self.is_within(line.key, head.cost, share.ceiling);
-        let may_run = |head: &Waiter| fits(head) && !self.held_up.contains(&head.line);
-        !share.is_paused && self.head(line).is_some() && self.heads_up_to(line).all(may_run)
+        let fits = |head: &Waiter| self.held_up.contains(&head.line) || self.is_within(line.key, head.cost, share.ceiling);
+        let has_head = self.head(line).is_some() && !self.held_up.contains(&line);
+        has_head && !share.is_paused && self.heads_up_to(line).all(fits)
     }
 
     fn heads_up_to(&self, line: Line) -> impl Iterator<Item = &Waiter> {
@@ -152,7 +152,11 @@ impl Model {
     /// Returns whether a newcomer would be the next of all.
     pub(super) fn would_be_next(&self, line: Line, cost: Cost) -> bool {
         let share = &self.shares[line.key];
-        let is_behind = |waiter: &Waiter| waiter.line.key == line.key && waiter.line.class <= line.class;
+        let is_behind = |waiter: &Waiter| {
+            let is_same = waiter.line == line;
+            let is_better = waiter.line.key == line.key && waiter.line.class < line.class;
+            is_same || is_better && !self.held_up.contains(&waiter.line)
+        };
         if share.is_paused || !self.is_within(line.key, cost, share.ceiling) || self.waiting.iter().any(is_behind) {
             return false;
         }

@@ -137,6 +137,31 @@ fn waiters_of_a_key_are_bounded_in_all_classes_together() {
 }
 
 #[test]
+fn the_limits_of_a_class_hold_up_no_other_class_of_its_key() {
+    let mut executor = executor();
+    let builder = builder(&executor).shared_capacity(8).shared_waiting_room(9).parallelism(2);
+    let models = builder.build().expect("valid");
+    let [chat, batch] = [Class::Critical, Class::Background].map(|class| models.class(class));
+    let running = [(); 2].map(|()| chat.key("ann").try_slot().expect("two of two"));
+    let third = call(&mut executor, &chat, "ann");
+    drop(models.key("ann").try_slot().expect("its partition has none of two"));
+    assert!(models.partition("ann").expect("kept").pause());
+    let paused = call(&mut executor, &models, "ann");
+    let low = call(&mut executor, &batch, "ann");
+    assert_eq!([third.is_finished(), paused.is_finished(), low.is_finished()], [false, false, true]);
+    // The ceiling is that of the key: there the better class comes first again.
+    models.set_share("ann", Share::new().ceiling(3)).expect("valid");
+    let behind = call(&mut executor, &batch, "ann");
+    models.partition("ann").expect("kept").resume();
+    drop(slot(&low));
+    executor.run_until_idle();
+    assert_eq!([third.is_finished(), paused.is_finished(), behind.is_finished()], [false, true, false]);
+    drop(running);
+    executor.run_until_idle();
+    assert_eq!([third.is_finished(), behind.is_finished()], [true; 2]);
+}
+
+#[test]
 fn a_call_within_the_floor_of_its_key_comes_before_better_classes() {
     let mut executor = executor();
     let models = models(&executor, 1);
