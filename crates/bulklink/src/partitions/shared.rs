@@ -71,8 +71,9 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// # Errors
     ///
     /// If the partitions share no capacity, or are closed; if the number is out of its range; or if
-    /// it is less than a waiting call asks for, or than the floors that are
-    /// [kept](Share::kept). Nothing has changed then.
+    /// it is less than a waiting call asks for, than the floors that are [kept](Share::kept), or
+    /// not more than the [headroom](super::Builder::class_headroom) of a class. Nothing has changed
+    /// then.
     ///
     /// # Examples
     ///
