@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
-use bulklink::partitions::Share;
+use bulklink::partitions::{Class, Share};
 use bulklink::testing::Executor;
 use bulklink::{EventFilter, EventKind, Figures, Partitions, Reason, Registry, Request};
 
@@ -90,8 +90,10 @@ fn waiters_of_other_keys_are_woken_before_handlers_are_called() {
 fn use_everything(models: &Models) {
     for key in ["ann", "bob", "cid"] {
         drop(models.key(key).try_slot());
+        let batch = models.class(Class::Background);
+        drop(batch.key(key).try_slot());
         let _ = models.set_share(key, Share::new().weight(2));
-        if let Some(handle) = models.partition(key) {
+        for handle in [models.partition(key), batch.partition(key)].into_iter().flatten() {
             let _ = (handle.status(), handle.estimated_wait(1), handle.resize(2));
             handle.figures(&mut Figures::default());
             handle.ceiling("attack").set(1);
@@ -99,6 +101,7 @@ fn use_everything(models: &Models) {
     }
     let handle = models.handle();
     let _ = (models.status(), handle.sums(), handle.worst_keys(2), handle.cleanup_idle(), models.discard("cid"));
+    let _ = models.class(Class::Background).discard("ann");
     let _ = models.resize_shared(2);
     models.pause();
     models.resume();

@@ -2,6 +2,7 @@
 
 mod attack;
 mod classes;
+mod random;
 mod rooms;
 mod settings;
 mod shares;

@@ -29,10 +29,10 @@ const LARGEST: usize = 8;
 const THREADS: u64 = 4;
 
 /// A small generator, so that a seed gives the same choices.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, most: usize) -> usize {
+    pub(super) fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -63,6 +63,9 @@ fn soak(operations: u64, is_observed: bool, max_partitions: usize) {
     let mut executor = Executor::new(FakeClock::new());
     let builder = Partitions::builder_on(executor.runtime(), "models").shared_capacity(LARGEST);
     let builder = builder.shared_waiting_room(10).waiting_room(6).wait_limit(ms(200)).class_relief(3);
+    // Without it, the words of all classes are met.
+    let headroom = usize::from(is_observed);
+    let builder = builder.class_headroom(Class::Sheddable, headroom).class_headroom(Class::Background, 2 * headroom);
     let models: Models = builder.max_partitions(max_partitions).build().expect("valid");
     let seen = Arc::new(AtomicU64::new(0));
     if is_observed {
@@ -143,6 +146,8 @@ impl Controller<'_> {
             4 => {
                 let (weight, floor) = (1 + self.random.below(5), self.random.below(3));
                 self.shares[key] = self.shares[key].weight(weight).floor(floor);
+                // Of one key, so that it is within the least capacity.
+                self.shares[key].is_kept = key == 0;
                 self.share(key);
             }
             5 => {
@@ -169,6 +174,7 @@ impl Controller<'_> {
     fn let_all_go_on(&mut self) {
         self.resize(LARGEST);
         for key in 0..KEYS.len() {
+            self.shares[key].is_kept = false;
             self.set_ceiling(key, LARGEST);
             if self.shares[key].is_paused {
                 self.pause_key(key, false);
