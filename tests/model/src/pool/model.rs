@@ -234,10 +234,13 @@ impl Model {
     }
 
     /// Adds a key that is not there. Returns whether its share is valid.
-    pub fn add(&mut self, key: Key, share: Share) -> bool {
+    pub fn add(&mut self, key: Key, share: Share, now: Time) -> bool {
         let is_valid = self.is_valid(key, &share);
         if is_valid {
             self.shares[key] = share;
+            // A floor that is kept for it can put the next line out of reach.
+            self.begin_turns();
+            self.advance(now);
         }
         is_valid
     }

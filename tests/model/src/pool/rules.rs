@@ -82,7 +82,8 @@ impl Model {
     /// head nor that of a better class of the key that is not held up is beyond the ceiling.
     pub(super) fn may_run(&self, line: Line) -> bool {
         let share = &self.shares[line.key];
-        let fits = |head: &Waiter| self.held_up.contains(&head.line) || self.is_within(line.key, head.cost, share.ceiling);
+        let fits =
+            |head: &Waiter| self.held_up.contains(&head.line) || self.is_within(line.key, head.cost, share.ceiling);
         let has_head = self.head(line).is_some() && !self.held_up.contains(&line);
         has_head && !share.is_paused && self.heads_up_to(line).all(fits)
     }

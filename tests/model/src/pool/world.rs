@@ -267,7 +267,7 @@ impl<L: Driven> World<L> {
             }
             Input::Add(key, share) => {
                 let added = self.pool.add(share);
-                assert_eq!(added.is_ok(), self.model.add(key, share), "{added:?}");
+                assert_eq!(added.is_ok(), self.model.add(key, share, self.now), "{added:?}");
                 self.keys[key] = added.ok();
                 self.serve();
                 self.is_changed = true;
