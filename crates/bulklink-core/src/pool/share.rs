@@ -68,8 +68,8 @@ pub struct Limits {
     /// The units of the capacity that calls of each class leave free for better ones, unless they
     /// are within their floor.
     pub headroom: [u32; CLASSES],
-    /// A class that was passed over so many times in a row comes before better ones once; zero for
-    /// never.
+    /// A class that was passed over so many times in a row comes before better ones once, also with
+    /// units of its headroom, if enough are free then; zero for never.
     pub relief: u32,
 }
 

@@ -148,27 +148,33 @@ impl Pool {
         if self.limits.relief > 0 && turn.rank != WITHIN_FLOOR {
             let relieved = (1..CLASSES).filter(|&class| self.passed[class] >= self.limits.relief);
             let mut relieved = relieved.filter_map(|class| self.first_of(class)).map(|first| first.line);
-            let relieved = relieved.find(|&line| self.may_take_head(line));
+            // Better classes have had the units that it leaves them.
+            let relieved = relieved.find(|&line| self.may_take_head(line, false));
             if relieved.is_some() {
                 return relieved;
             }
         }
-        self.may_take_head(turn.line).then_some(turn.line)
+        self.may_take_head(turn.line, true).then_some(turn.line)
     }
 
-    fn may_take_head(&self, line: Place) -> bool {
+    fn may_take_head(&self, line: Place, leaves_headroom: bool) -> bool {
         let LineState { key, class, head, .. } = self.lines[line];
-        head.is_some_and(|head| self.may_take(key, class as usize, head.cost))
+        let headroom = if leaves_headroom { self.limits.headroom[class as usize] } else { 0 };
+        head.is_some_and(|head| self.may_take_leaving(key, head.cost, headroom))
     }
 
     /// Returns whether the units for this cost are free, and neither kept for other keys nor left
     /// to better classes.
     pub(super) fn may_take(&self, key: Place, class: usize, cost: u32) -> bool {
+        self.may_take_leaving(key, cost, self.limits.headroom[class])
+    }
+
+    fn may_take_leaving(&self, key: Place, cost: u32, headroom: u32) -> bool {
         let state = &self.keys[key];
         let Some(left) = self.free().checked_sub(cost) else { return false };
         // The part of its own floor that it takes is no longer kept.
         let own = if state.share.is_kept { state.unused_floor() } else { 0 };
-        left >= self.kept - own && (is_within_floor(state, cost) || left >= self.limits.headroom[class])
+        left >= self.kept - own && (is_within_floor(state, cost) || left >= headroom)
     }
 
     /// Returns whether the units for this cost may be taken while nothing is in use.

@@ -139,15 +139,18 @@ impl Model {
     pub fn next(&self) -> Option<Line> {
         let standings = self.standings();
         let first = standings.iter().min()?;
-        let may_take = |line: &Line| self.head(*line).is_some_and(|head| self.may_take(*line, head.cost));
+        let headroom = |line: &Line| self.limits.headroom[line.class];
+        let may_take = |line: &Line, headroom: u32| {
+            self.head(*line).is_some_and(|head| self.may_take_leaving(*line, head.cost, headroom))
+        };
         if self.limits.relief > 0 && first.is_beyond_floor {
             let relieved = (1..CLASSES).filter(|&class| self.passed[class] >= self.limits.relief);
             let firsts = relieved.filter_map(|class| standings.iter().filter(|s| s.class == class).min());
-            if let Some(line) = firsts.map(Standing::line).find(may_take) {
+            if let Some(line) = firsts.map(Standing::line).find(|line| may_take(line, 0)) {
                 return Some(line);
             }
         }
-        Some(first.line()).filter(may_take)
+        Some(first.line()).filter(|line| may_take(line, headroom(line)))
     }
 
     /// Returns whether a newcomer would be the next of all.
@@ -173,8 +176,12 @@ impl Model {
     /// Returns whether the units for this cost are free, and neither kept for other keys nor left
     /// to better classes.
     pub fn may_take(&self, line: Line, cost: Cost) -> bool {
+        self.may_take_leaving(line, cost, self.limits.headroom[line.class])
+    }
+
+    fn may_take_leaving(&self, line: Line, cost: Cost, headroom: u32) -> bool {
         let Some(left) = self.free().checked_sub(cost) else { return false };
-        let leaves_headroom = left >= self.limits.headroom[line.class];
+        let leaves_headroom = left >= headroom;
         left >= self.kept_for_others(line.key) && (self.is_within_floor(line.key, cost) || leaves_headroom)
     }
 

@@ -244,6 +244,23 @@ fn a_class_that_is_passed_over_is_relieved() {
 }
 
 #[test]
+fn a_class_with_headroom_is_relieved_while_better_ones_use_everything() {
+    let mut executor = executor();
+    let builder = builder(&executor).shared_capacity(4).shared_waiting_room(99).class_relief(3);
+    let models = builder.class_headroom(Class::Background, 2).build().expect("valid");
+    let mut running: Vec<_> = (0..4).map(|_| slot(&call(&mut executor, &models, "eve"))).collect();
+    let batch = call(&mut executor, &models.class(Class::Background), "ann");
+    let mut calls: Vec<_> = (0..9).map(|_| call(&mut executor, &models, "bob")).collect();
+    for passed in 0..=3 {
+        assert!(!batch.is_finished(), "{passed} of three");
+        drop(running.remove(0));
+        executor.run_until_idle();
+        running.extend(calls.iter().position(Call::is_finished).map(|place| slot(&calls.swap_remove(place))));
+    }
+    assert!(batch.is_finished());
+}
+
+#[test]
 fn the_waiter_of_a_lower_class_makes_room() {
     let mut executor = executor();
     let models = builder(&executor).shared_capacity(1).shared_waiting_room(2).build().expect("valid");
