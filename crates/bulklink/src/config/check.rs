@@ -140,6 +140,10 @@ fn share(place: Place<'_>, own: &KeyConfig, setup: Option<&Setup>, problems: &mu
         return problems.extend(switch("paused", own.paused));
     };
     let (share, capacity) = (own.share_over(setup.share), setup.capacity);
+    if capacity == 0 {
+        // That is a problem already.
+        return;
+    }
     if let Some(floor) = own.floor.filter(|&floor| floor > capacity) {
         problems
             .push(place.field("floor", format_args!("must be at most {capacity}, the shared_capacity, got {floor}")));

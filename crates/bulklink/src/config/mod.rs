@@ -231,8 +231,9 @@ pub struct PartitionsConfig {
     #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
     pub ceiling: Option<usize>,
-    /// The units of the shared capacity that calls of the normal class leave free for critical ones,
-    /// unless they are within the floor of their key: less than the capacity; by default none.
+    /// The units of the shared capacity that calls of the normal class leave free for critical
+    /// ones, unless they are within the floor of their key: less than the capacity; by default
+    /// none.
     #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
     pub headroom_normal: Option<usize>,
@@ -241,13 +242,13 @@ pub struct PartitionsConfig {
     #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
     pub headroom_sheddable: Option<usize>,
-    /// The units that calls of the class background leave free for better ones: less than the shared
-    /// capacity; by default none.
+    /// The units that calls of the class background leave free for better ones: less than the
+    /// shared capacity; by default none.
     #[cfg_attr(feature = "serde", serde(with = "forms::from_0", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_0"))]
     pub headroom_background: Option<usize>,
-    /// A class whose turn was passed over so many times in a row, by calls of better ones, is served
-    /// before them once, from 1 to 2147483647; by default never. It needs a shared capacity.
+    /// A class whose turn was passed over so many times in a row, by calls of better ones, is
+    /// served before them once, from 1 to 2147483647; by default never. It needs a shared capacity.
     #[cfg_attr(feature = "serde", serde(with = "forms::from_1", skip_serializing_if = "Option::is_none"))]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::from_1"))]
     pub class_relief: Option<usize>,

@@ -1,5 +1,6 @@
 //! The builder of partitions.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt;
@@ -237,6 +238,8 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// When it is full, a call of a key with few waiters takes the place of the newest waiter of
     /// the key with the most for its weight, which is rejected as
     /// [`Displaced`](crate::Reason::Displaced): so no key can keep others out by filling the room.
+    /// Of the waiters, those of the lowest [class](Partitions::class) make room first, also within
+    /// the floor of their key.
     /// It needs a [shared capacity](Builder::shared_capacity).
     pub fn shared_waiting_room(mut self, operations: usize) -> Self {
         self.shared_waiting_room = Some(operations);
@@ -248,8 +251,8 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     /// the [floor](Share::floor) of their key; by default none. So a call of a better class need
     /// not wait for the end of a long operation of a lower one.
     ///
-    /// It must be less than the capacity. A lower class leaves at least as many as a better one, if
-    /// it is to be of use.
+    /// It must be less than the capacity, and the best class leaves none. A lower class should
+    /// leave at least as many as a better one, or it takes what that has left.
     ///
     /// ```
     /// # use bulklink_tokio::Partitions;
@@ -272,8 +275,10 @@ impl<K, R: Clock, S> Builder<K, R, S> {
     }
 
     /// Has a [class](Partitions::class) whose turn was passed over so many times in a row, by calls
-    /// of better ones, be served before them once. By default never: then lower classes wait for as
-    /// long as better ones use the whole [shared capacity](Builder::shared_capacity).
+    /// of better ones, be served before them once, also with units of its
+    /// [headroom](Builder::class_headroom); but not with more units than are free at once. By
+    /// default never: then lower classes wait for as long as better ones use the whole [shared
+    /// capacity](Builder::shared_capacity).
     pub fn class_relief(mut self, calls: usize) -> Self {
         self.class_relief = Some(calls);
         self
@@ -379,6 +384,18 @@ impl<K, R: Clock, S> Builder<K, R, S> {
                 Err(InvalidArgument::new(field, value, "needs a shared_capacity, which is not set"))
             });
         };
+        let most = bulklink_core::Limits::MAX;
+        let refused = |field, value, why: &str| Err(InvalidArgument::new(field, value, why));
+        if capacity > most {
+            return refused("shared_capacity", capacity, &format!("must be at least 1 and at most {most}"));
+        }
+        let critical = self.class_headroom[Class::Critical as usize];
+        if critical > 0 {
+            return refused("class_headroom", critical, "must be 0 for the class critical, the best one");
+        }
+        if let Some(&units) = self.class_headroom.iter().find(|&&units| units >= capacity.max(1)) {
+            return refused("class_headroom", units, &format!("must be less than the capacity, {capacity}"));
+        }
         let narrow = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
         let mut limits = pool::Limits::new(narrow(capacity));
         if let Some(room) = self.shared_waiting_room {
@@ -386,7 +403,7 @@ impl<K, R: Clock, S> Builder<K, R, S> {
         }
         limits.headroom = self.class_headroom.map(narrow);
         limits.relief = match self.class_relief {
-            Some(0) => return Err(InvalidArgument::new("class_relief", 0, "must be at least 1")),
+            Some(0) => return refused("class_relief", 0, "must be at least 1"),
             relief => relief.map_or(0, narrow),
         };
         let share = self.share.unwrap_or_default();

@@ -22,8 +22,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// see](super::Builder::show_keys) have the class behind them, but for the normal one.
     ///
     /// A [controller](Partitions::control) gets each of these partitions, and does not know its
-    /// class: one that gives each key a limit, such as the share of a fleet, is for keys whose calls
-    /// are all of one class.
+    /// class: one that gives each key a limit, such as the share of a fleet, is for keys whose
+    /// calls are all of one class.
     ///
     /// Without a [shared capacity](super::Builder::shared_capacity) there are no turns, and a class
     /// has no effect.

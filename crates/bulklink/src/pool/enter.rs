@@ -15,8 +15,8 @@ use crate::gate::shared::Shared;
 
 /// The way of a call into its gate.
 enum Way {
-    /// The gate decides, with the units that are lent to it.
-    Gate { lent: u32 },
+    /// The gate decides, with the units that are lent to it. For lack of room, this is the limit.
+    Gate { lent: u32, bound: Bound },
     /// It may not wait: the pool has no room for it.
     NoRoom(Bound),
     /// Its cost is more than the whole capacity.
@@ -46,11 +46,11 @@ impl Shared {
                         return (None, Outputs::NONE, state.demand());
                     }
                     Way::NoRoom(bound) => (request.now(), bound),
-                    Way::Gate { lent } => {
+                    Way::Gate { lent, bound } => {
                         if lent > 0 {
                             state.gate.lend(lent);
                         }
-                        (*request, Bound::Key)
+                        (*request, bound)
                     }
                 };
                 joining.driver = state.drivers.driver(home);
@@ -88,7 +88,7 @@ impl Shared {
         });
         if would_reject {
             // Without lent units.
-            return Way::Gate { lent: 0 };
+            return Way::Gate { lent: 0, bound: Bound::Key };
         }
         if let Err(invalid) = state.pool.check_cost(cost) {
             return Way::Invalid(invalid);
@@ -98,12 +98,15 @@ impl Shared {
         let wants_place = request.wants_place() && has_place;
         let prepared = pool.prepare(&mut members.lines(reach), line, &demand, call, wants_place, now);
         match prepared {
-            Ok(Prepared::Lent) => Way::Gate { lent: demand.in_use + cost },
-            Ok(Prepared::Queues) => Way::Gate { lent: 0 },
-            // It does not wait by the pool: it expires, or its own room is full.
-            Err(_) if request.may_queue() && !wants_place => Way::Gate { lent: 0 },
+            Ok(Prepared::Lent) => Way::Gate { lent: demand.in_use + cost, bound: Bound::Key },
+            Ok(Prepared::Queues) => Way::Gate { lent: 0, bound: Bound::Key },
+            // It does not wait by the pool: it expires, or its own room is full. If it has none,
+            // the call is rejected because no units are lent to it.
+            Err(bound) if request.may_queue() && !wants_place => {
+                Way::Gate { lent: 0, bound: if demand.waiting > 0 { Bound::Key } else { bound } }
+            }
             // It may wait for a higher ceiling of its bulkhead.
-            Err(Bound::Key) if request.fetches() && !wants_place => Way::Gate { lent: 0 },
+            Err(Bound::Key) if request.fetches() && !wants_place => Way::Gate { lent: 0, bound: Bound::Key },
             Err(bound) => Way::NoRoom(bound),
         }
     }

@@ -270,10 +270,10 @@ fn a_change_by_hand_is_changed_back() {
 fn settings_of_classes_change_live() {
     let mut world = world();
     let models = world.partitions_section("models");
-    (models.shared_capacity, models.headroom_background, models.class_relief) = (Some(4), Some(3), Some(1));
+    (models.shared_capacity, models.headroom_background, models.class_relief) = (Some(4), Some(3), Some(50));
     assert_eq!(
         world.applied(),
-        "models: added, shared_capacity 4, shared_waiting_room 100, headroom_background 3, class_relief 1"
+        "models: added, shared_capacity 4, shared_waiting_room 100, headroom_background 3, class_relief 50"
     );
     let [models, batch] = [Class::Normal, Class::Background].map(|class| world.partitions("models").class(class));
     let running = batch.key("ann").try_slot().expect("one of one");
@@ -294,7 +294,7 @@ fn settings_of_classes_change_live() {
     (section.headroom_background, section.headroom_normal, section.class_relief) = (None, None, None);
     assert_eq!(
         world.applied(),
-        "models: headroom_normal 1 -> none, headroom_background 2 -> none, class_relief 1 -> none; admitted 1"
+        "models: headroom_normal 1 -> none, headroom_background 2 -> none, class_relief 50 -> none; admitted 1"
     );
     world.executor.run_until_idle();
     assert!(waiting.is_finished());

@@ -42,6 +42,21 @@ fn a_key_displaces_no_waiter_of_a_line_as_short_as_its_own() {
 }
 
 #[test]
+fn a_key_without_a_room_is_rejected_by_the_limit_that_keeps_it_waiting() {
+    let mut executor = executor();
+    let builder = builder(&executor).shared_capacity(2).shared_waiting_room(9).parallelism(1);
+    let models = builder.limits_for(|_: &String, limits| limits.with_waiting_room(0)).build().expect("valid");
+    let _ann = slot(&call(&mut executor, &models, "ann"));
+    let bounds = |executor: &mut _, key: &str| {
+        let waits = call(executor, &models, key).output().expect("ended").expect_err("no room").bound();
+        [waits, models.key(key).try_slot().expect_err("none is free").bound()]
+    };
+    assert_eq!(bounds(&mut executor, "ann"), [Some(Bound::Key); 2], "one of one");
+    let _bob = slot(&call(&mut executor, &models, "bob"));
+    assert_eq!(bounds(&mut executor, "cid"), [Some(Bound::Shared); 2], "two of two, and none of its own");
+}
+
+#[test]
 fn the_room_of_a_key_is_its_own_limit() {
     let mut executor = executor();
     let builder = builder(&executor).shared_capacity(1).shared_waiting_room(10).waiting_room(1);

@@ -48,6 +48,9 @@ fn invalid_settings_are_named() {
         of(shared().share(Share::new().floor(1).kept())),
         of(shared().label("")),
         of(shared().class_headroom(Class::Background, 2)),
+        of(shared().class_headroom(Class::Background, usize::MAX)),
+        of(shared().class_headroom(Class::Critical, 1)),
+        of(builder(&executor).shared_capacity(usize::MAX)),
         of(shared().class_relief(0)),
         of(builder(&executor).class_relief(3).parallelism(1)),
         of(builder(&executor).class_headroom(Class::Normal, 1).parallelism(1)),
@@ -69,6 +72,12 @@ fn invalid_settings_are_named() {
             "partitions models: floor must not be kept: a key needs a share of its own for that, got 1",
             "label must not be blank, got \"\"",
             "partitions models: class_headroom must be less than the capacity, 2, got 2",
+            &format!("partitions models: class_headroom must be less than the capacity, 2, got {}", usize::MAX),
+            "partitions models: class_headroom must be 0 for the class critical, the best one, got 1",
+            &format!(
+                "partitions models: shared_capacity must be at least 1 and at most 2147483647, got {}",
+                usize::MAX
+            ),
             "partitions models: class_relief must be at least 1, got 0",
             "partitions models: class_relief needs a shared_capacity, which is not set, got 3",
             "partitions models: class_headroom needs a shared_capacity, which is not set, got 1",
