@@ -159,7 +159,10 @@ impl<'a> Plan<'a> {
         fixed.check(settings, member, partitions);
         let mut to = partitions.map_or_else(|| Shape::new(settings.limits()), Shape::of_partitions);
         if !to.keys.is_empty() && !matches!(member.configured, Some(Configured::Partitions(_))) {
-            problems.push(place.field("keys", "must not be set for partitions that the program has made"));
+            problems.push(place.field(
+                "keys",
+                "must not be set for partitions that the program has made: it sets their limits and shares",
+            ));
         }
         // Limits that are out of range have their reasons already.
         if !section.is_valid {

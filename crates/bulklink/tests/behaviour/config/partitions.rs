@@ -151,7 +151,10 @@ fn partitions_of_the_program_get_common_limits_and_keep_those_of_their_keys() {
     assert_eq!(world.applied(), "tenants: parallelism 1 -> 2, waiting_room 0 -> 5, wait_limit none -> 250ms");
     assert_eq!(own.partition(&7).expect("kept").limits().capacity, 9);
     set_key(&mut world, "7", key(1));
-    assert_eq!(world.refused(), "partitions.tenants.keys must not be set for partitions that the program has made");
+    assert_eq!(
+        world.refused(),
+        "partitions.tenants.keys must not be set for partitions that the program has made: it sets their limits and shares"
+    );
     world.config.partitions.clear();
     assert_eq!(world.applied(), "");
     assert!(!own.status().is_closed);

@@ -438,7 +438,10 @@ fn partitions_of_the_program_get_the_settings_of_all() {
     let all = Share::new().ceiling(9).waiting_room(3);
     assert_eq!([1, 7].map(|key| own.share(&key)), [Some(all), Some(Share::new().weight(8))]);
     set_key(&mut world, "7", |seven| seven.weight = Some(1));
-    assert_eq!(world.refused(), "partitions.models.keys must not be set for partitions that the program has made");
+    assert_eq!(
+        world.refused(),
+        "partitions.models.keys must not be set for partitions that the program has made: it sets their limits and shares"
+    );
     let models = world.partitions_section("models");
     (models.keys, models.shared_waiting_room, models.ceiling) = Default::default();
     (models.shared_capacity, models.parallelism) = (None, Some(3));
