@@ -93,7 +93,8 @@ pub(crate) const PROVEN_DEPTH: u32 = 4;
 pub(crate) const PROVEN_CASES: u32 = 400;
 
 const DEPTH: &str = "BULKLINK_DEPTH";
-const SEARCHES: &[&str] = &["exhaustive", "partitions", "pool", "exhaustive_circuit", "shares", "replicas"];
+const SEARCHES: &[&str] =
+    &["exhaustive", "partitions", "pool", "exhaustive_circuit", "shares", "replicas", "laws", "lockstep", "planning"];
 
 const CASES: &str = "PROPTEST_CASES";
 const PROPERTIES: &[&str] = &["properties", "partition_properties", "pool_properties", "circuit_properties", "reserve"];

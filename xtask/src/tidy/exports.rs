@@ -10,7 +10,7 @@ const FRONT: &str = "crates/bulklink/src/lib.rs";
 const KEPT: [&str; 4] = ["plumbing", "runtime", "StdClock", "Tsc"];
 
 /// The packages that are no adapters: a program uses them beside one.
-const COMPANIONS: [&str; 7] = ["breaker", "core", "fleet", "metrics", "postgres", "redis", "tower"];
+const COMPANIONS: [&str; 8] = ["breaker", "core", "fleet", "metrics", "plan", "postgres", "redis", "tower"];
 
 /// Each adapter names all that the front exports at its root: as it is, or as an alias.
 pub(super) fn exports(tree: &Tree, findings: &mut Findings) {
