@@ -197,6 +197,7 @@ impl Package {
     /// Returns whether users install it, and have no program that depends on it.
     pub(crate) fn is_program(&self) -> bool {
         let source = self.manifest_path.parent().map(|folder| folder.join("src"));
-        source.as_deref().is_some_and(|source: &Path| source.join("main.rs").is_file())
+        let has = |source: &Path, file| source.join(file).is_file();
+        source.as_deref().is_some_and(|source| has(source, "main.rs") && !has(source, "lib.rs"))
     }
 }

@@ -21,6 +21,9 @@
 //! - [`Ask`] is what a plan is asked for, and [`Plan`] the answer, with the price of wrong
 //!   assumptions;
 //! - [`Sim`] is one bulkhead under one [`Load`], for other questions.
+//!
+//! The program `bulklink-plan` asks from a terminal. It is the feature `command`, which is on by
+//! default; a library needs it not.
 
 #![doc(html_root_url = "https://docs.rs/bulklink-plan/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

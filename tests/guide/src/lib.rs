@@ -52,6 +52,8 @@ mod readmes {
     struct BulklinkFleet;
     #[doc = include_str!("../../../crates/bulklink-metrics/README.md")]
     struct BulklinkMetrics;
+    #[doc = include_str!("../../../crates/bulklink-plan/README.md")]
+    struct BulklinkPlan;
     #[doc = include_str!("../../../crates/bulklink-postgres/README.md")]
     struct BulklinkPostgres;
     #[doc = include_str!("../../../crates/bulklink-redis/README.md")]
