@@ -117,3 +117,40 @@ impl Load {
         Load { arrivals, kinds: vec![Kind { weight: 1.0, cost: 1, hold }], within: None, deadline: None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bulklink_core::Limits;
+
+    use super::*;
+    use crate::Sim;
+
+    #[test]
+    fn arrivals_have_the_rate_that_is_asked_for() {
+        let phases = Arrivals::phases(500.0, 3.0, Duration::from_millis(100));
+        let answers = Distribution::constant(Duration::from_millis(100));
+        for (name, arrivals) in [
+            ("poisson", Arrivals::poisson(500.0)),
+            ("batches", Arrivals::batches(500.0, 4.0)),
+            ("batches of one", Arrivals::batches(500.0, 1.0)),
+            ("phases", phases),
+            ("callers", Arrivals::callers(50, answers)),
+        ] {
+            let load = Load::new(arrivals, Distribution::constant(Duration::ZERO));
+            let (mut sim, mut calls, mut batches, mut last) = (Sim::new(Limits::new(1), load, 1).unwrap(), 0, 0, None);
+            sim.run(200_000, |decision| {
+                calls += 1;
+                batches += u32::from(last.replace(decision.arrived) != Some(decision.arrived));
+            });
+            let rate = f64::from(calls) / sim.now().saturating_since(Instant::EPOCH).as_secs_f64();
+            assert!((rate / 500.0 - 1.0).abs() < 0.02, "{name}: {rate}");
+            let size = f64::from(calls) / f64::from(batches);
+            let expected = match name {
+                "batches" => 4.0,
+                "callers" => continue,
+                _ => 1.0,
+            };
+            assert!((size / expected - 1.0).abs() < 0.02, "{name}: {size}");
+        }
+    }
+}

@@ -134,9 +134,9 @@ impl<'a, P: FnMut(&Progress) -> ControlFlow<()>> Search<'a, P> {
             self.find_wait_limit()?;
         }
         self.progress.step = "parallelism";
-        self.find_capacity()?;
+        let capacity = self.least_capacity(self.ask, self.ask.budget)?;
         self.progress.step = "waiting room";
-        self.find_room()
+        self.find_room(capacity)
     }
 
     /// Chooses the part of the deadline that loses least in the worst of three overloads: of calls
@@ -170,13 +170,8 @@ impl<'a, P: FnMut(&Progress) -> ControlFlow<()>> Search<'a, P> {
         Ok(())
     }
 
-    /// Finds the least capacity that suffices with any number of waiting calls.
-    fn find_capacity(&mut self) -> Result<usize, Stopped> {
-        self.capacity = None;
-        self.least_capacity(self.ask, self.ask.budget)
-    }
-
-    /// Gallops from the guess, and then bisects.
+    /// Finds the least capacity that suffices with any number of waiting calls: gallops from the
+    /// guess, and then bisects.
     pub(crate) fn least_capacity(&mut self, ask: &Ask, budget: u64) -> Result<usize, Stopped> {
         let guess = guess::capacity(ask, self.wait_limit);
         let mut step = guess.isqrt().div_ceil(2);
@@ -220,8 +215,7 @@ impl<'a, P: FnMut(&Progress) -> ControlFlow<()>> Search<'a, P> {
     }
 
     /// Finds the least room that suffices with this capacity, or with one more if none does.
-    fn find_room(&mut self) -> Result<(Limits, usize), Stopped> {
-        let (mut capacity, _) = self.known_capacity();
+    fn find_room(&mut self, mut capacity: usize) -> Result<(Limits, usize), Stopped> {
         let (mut below, mut enough) = (None, self.largest_room(capacity));
         while self.rejected_with(capacity, enough)?.mean > self.ask.rejected {
             capacity += 1;
@@ -270,13 +264,9 @@ impl<'a, P: FnMut(&Progress) -> ControlFlow<()>> Search<'a, P> {
 
     /// What is known when the search is stopped: a capacity that suffices, or else the guess.
     fn known(&self) -> (Limits, usize) {
-        let (capacity, room) = self.known_capacity();
-        (self.limits(capacity, Some(room)), room)
-    }
-
-    fn known_capacity(&self) -> (usize, usize) {
         let capacity = self.capacity.unwrap_or_else(|| guess::capacity(self.ask, self.wait_limit));
-        (capacity, self.largest_room(capacity))
+        let room = self.largest_room(capacity);
+        (self.limits(capacity, Some(room)), room)
     }
 
     /// The figures after the search was stopped: of few calls.
