@@ -23,7 +23,7 @@ const LONGEST_TAIL: f64 = 100.0;
 /// let ms = Duration::from_millis;
 /// let hold = Distribution::quantiles(ms(20), ms(200))?;
 /// assert_eq!(hold.mean().as_millis(), 32);
-/// # Ok::<(), bulklink_core::InvalidArgument>(())
+/// # Ok::<(), bulklink_plan::InvalidArgument>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Distribution(Kind);

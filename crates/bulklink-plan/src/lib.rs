@@ -15,7 +15,7 @@
 //! let plan = plan(&ask, |_| ControlFlow::Continue(()))?;
 //! println!("{:?}", plan.limits);
 //! assert!(plan.figures.rejected.mean <= 0.05);
-//! # Ok::<(), bulklink_core::InvalidArgument>(())
+//! # Ok::<(), bulklink_plan::InvalidArgument>(())
 //! ```
 //!
 //! - [`Ask`] is what a plan is asked for, and [`Plan`] the answer, with the price of wrong
@@ -39,6 +39,8 @@ mod plan;
 mod random;
 mod sim;
 mod what_if;
+
+pub use bulklink_core::{Instant, InvalidArgument, Limits, Reason, Reserve, Snapshot};
 
 pub use ask::{Ask, Burst};
 pub use distribution::Distribution;

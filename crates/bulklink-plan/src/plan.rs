@@ -75,7 +75,7 @@ pub struct Progress {
 /// };
 /// let plan = plan(&ask, stop)?;
 /// assert!((16..24).contains(&plan.limits.capacity) && !plan.is_complete);
-/// # Ok::<(), bulklink_core::InvalidArgument>(())
+/// # Ok::<(), bulklink_plan::InvalidArgument>(())
 /// ```
 ///
 /// # Errors

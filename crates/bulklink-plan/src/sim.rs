@@ -21,8 +21,7 @@ use crate::random::Random;
 /// are drawn when it comes. So two limits are compared on the same calls.
 ///
 /// ```
-/// use bulklink_core::Limits;
-/// use bulklink_plan::{Arrivals, Distribution, Load, Sim};
+/// use bulklink_plan::{Arrivals, Distribution, Limits, Load, Sim};
 /// use std::time::Duration;
 ///
 /// let hold = Distribution::exponential(Duration::from_millis(10));
@@ -32,7 +31,7 @@ use crate::random::Random;
 /// sim.run(100_000, |decision| rejected += u64::from(decision.admitted.is_err()));
 /// // Erlang's formula has 12.17 %.
 /// assert!((11_800..12_600).contains(&rejected));
-/// # Ok::<(), bulklink_core::InvalidArgument>(())
+/// # Ok::<(), bulklink_plan::InvalidArgument>(())
 /// ```
 #[derive(Debug)]
 pub struct Sim {
