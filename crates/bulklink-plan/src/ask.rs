@@ -8,9 +8,9 @@ use crate::distribution::nanos;
 use crate::random::whole;
 use crate::{Arrivals, Distribution, Load};
 
-/// The most units that a load may use on average. Beyond, a simulation that is long enough takes
-/// minutes.
-const MOST_OFFERED: f64 = 10_000.0;
+/// The most units that a load may use on average. Beyond, a search that is long enough takes more
+/// than half a minute.
+const MOST_OFFERED: f64 = 2_000.0;
 
 /// The most calls that one simulation may need.
 const MOST_CALLS: f64 = 20e6;
@@ -131,7 +131,7 @@ impl Ask {
     /// The least number of calls from which the rejected part can be told from the one that is
     /// asked for: with enough rejections, enough holds that follow each other, and enough phases.
     pub(crate) fn least_calls(&self) -> u64 {
-        let enough = (50.0 / self.rejected).max(200.0 * self.offered()).max(self.calls_in_phases());
+        let enough = (50.0 / self.rejected).max(100.0 * self.offered()).max(self.calls_in_phases());
         whole(enough.max(100_000.0))
     }
 

@@ -180,7 +180,7 @@ fn fields_out_of_range_are_named() {
             "deadline must be from 0.000001s to 86400s, got 18446744073709552000s",
         ),
         (|ask| ask.hold = Distribution::constant(MS(0)), "mean hold must be from 0.000001s to 86400s, got 0s"),
-        (|ask| ask.rate = 1e6, "rate times hold must use at most 10000 units on average, got 32641"),
+        (|ask| ask.rate = 1e6, "rate times hold must use at most 2000 units on average, got 32641"),
         (|ask| ask.budget = 1, "budget must be from 10000 to 20000000, got 1"),
         (|ask| (ask.deadline, ask.brings_deadline) = (None, true), "deadline must be set if calls bring it, got none"),
     ] as [(fn(&mut Ask), &str); 13]
