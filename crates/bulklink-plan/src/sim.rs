@@ -110,13 +110,12 @@ impl Sim {
     ///
     /// # Errors
     ///
-    /// If a limit is out of range, or if a kind of calls costs more than the capacity.
-    ///
-    /// # Panics
-    ///
-    /// If the load has no kind of calls.
+    /// If a limit is out of range, if the load has no kind of calls, or if a kind costs more than
+    /// the capacity.
     pub fn new(limits: Limits, load: Load, seed: u64) -> Result<Self, InvalidArgument> {
-        assert!(!load.kinds.is_empty(), "a load has a kind of calls");
+        if load.kinds.is_empty() {
+            return Err(InvalidArgument::new("kinds", "none", "must be at least one"));
+        }
         for kind in &load.kinds {
             limits.check_cost(&Request::new().cost(kind.cost))?;
         }
@@ -219,7 +218,7 @@ impl Sim {
 
     fn plan(&mut self, after: u64, next: Next) {
         self.planned += 1;
-        self.future.push(Reverse((self.now + after, self.planned, next)));
+        self.future.push(Reverse((self.now.saturating_add(after), self.planned, next)));
     }
 
     fn happen(&mut self, decided: Decided<'_>) {
@@ -251,17 +250,18 @@ impl Sim {
     fn plan_call(&mut self) {
         let random = &mut self.random;
         self.next_call = match &self.load.arrivals {
-            Arrivals::Single(gap) => self.now + gap.draw(random),
+            Arrivals::Single(gap) => self.now.saturating_add(gap.draw(random)),
             Arrivals::Batches { .. } if self.left_in_batch > 0 => {
                 self.left_in_batch -= 1;
                 self.now
             }
             Arrivals::Batches { gap, size } => {
                 self.left_in_batch = random.tries(*size) - 1;
-                self.now + gap.draw(random)
+                self.now.saturating_add(gap.draw(random))
             }
             Arrivals::Phases { rates, .. } => {
-                self.now + Distribution::exponential_nanos(1e9 / rates[self.phase]).draw(random)
+                let gap = Distribution::exponential_nanos(1e9 / rates[self.phase]);
+                self.now.saturating_add(gap.draw(random))
             }
             Arrivals::Callers { .. } => NEVER,
             Arrivals::Script(calls) => self.scripted(calls).map_or(NEVER, |call| call.at.as_nanos().max(self.now)),
@@ -367,5 +367,57 @@ impl Sim {
             let answer = self.calls.collect(&mut self.gate, ticket);
             self.answer(place, answer, decided);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    fn bursts() -> Load {
+        let mut load = Load::new(Arrivals::phases(900.0, 4.0, MS(50)), Distribution::exponential(MS(10)));
+        let hold = Distribution::quantiles(MS(5), MS(50)).unwrap();
+        load.kinds.push(Kind { weight: 0.5, cost: 3, hold });
+        load.within = Some(Distribution::exponential(MS(20)));
+        load
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_calls_whatever_the_limits_are() {
+        let calls = |limits| {
+            let (mut sim, mut calls) = (Sim::new(limits, bursts(), 3).unwrap(), vec![None; 20_000]);
+            sim.run(20_000, |decision| {
+                let Decision { call, kind, cost, arrived, hold, .. } = *decision;
+                calls[usize::try_from(call).unwrap()] = Some((kind, cost, arrived, hold));
+            });
+            calls
+        };
+        let (few, many) = (calls(Limits::new(3)), calls(Limits::new(9).with_waiting_room(20)));
+        let both = few.iter().zip(&many).filter(|(few, many)| few.is_some() && many.is_some());
+        assert!(both.clone().count() > 19_900 && both.clone().all(|(few, many)| few == many));
+    }
+
+    #[test]
+    fn calls_that_no_bulkhead_could_admit_are_refused() {
+        let text = |limits, load| Sim::new(limits, load, 1).unwrap_err().to_string();
+        assert_eq!(text(Limits::new(2), bursts()), "cost must be from 1 to the capacity, 2, got 3");
+        let none = Load { kinds: vec![], ..bursts() };
+        assert_eq!(text(Limits::new(3), none), "kinds must be at least one, got none");
+        let call = ScriptedCall { at: Instant::EPOCH, hold: MS(1), cost: 0, within: None };
+        let script = Load::new(Arrivals::Script([call].into()), Distribution::constant(MS(1)));
+        assert!(Sim::new(Limits::new(1), script, 1).is_err());
+    }
+
+    #[test]
+    fn what_never_ends_ends_the_run() {
+        let hold = Distribution::constant(Duration::MAX);
+        let load = Load::new(Arrivals::callers(3, Distribution::constant(MS(1))), hold);
+        let mut sim = Sim::new(Limits::new(3), load, 1).unwrap();
+        let mut admitted = 0;
+        sim.run(u64::MAX, |decision| admitted += u32::from(decision.admitted.is_ok()));
+        assert_eq!((admitted, sim.snapshot().in_flight, sim.now().as_nanos()), (3, 3, 1_000_000));
     }
 }
