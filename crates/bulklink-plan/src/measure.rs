@@ -183,3 +183,57 @@ impl Measurement {
 fn part(count: u64, of: u64) -> f64 {
     count as f64 / of as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrivals, Distribution};
+
+    const TIME: Duration = Duration::from_millis(10);
+
+    /// Of ten units, 80 % of which the calls would use.
+    fn measured(calls: u64, seed: u64) -> Measurement {
+        let load = Load::new(Arrivals::poisson(800.0), Distribution::exponential(TIME));
+        let mut measurement = Measurement::new(Limits::new(10), load, Some(TIME), 1_000, calls, seed).unwrap();
+        (0..BATCHES).for_each(|_| measurement.run_batch());
+        measurement
+    }
+
+    #[test]
+    fn intervals_have_the_true_part_as_often_as_they_say() {
+        const ERLANG: f64 = 0.121_661;
+        let has = |seed: &u64| {
+            let rejected = measured(50_000, *seed).rejected();
+            (rejected.mean - ERLANG).abs() <= rejected.half
+        };
+        // 99 % of 200 are 198.
+        let times = (0..200).filter(has).count();
+        assert!((194..200).contains(&times), "{times}");
+    }
+
+    #[test]
+    fn twice_as_many_calls_are_as_many_batches() {
+        let mut measurement = measured(20_000, 1);
+        assert!(measurement.is_whole() && measurement.arrivals() == 20_000);
+        let before = measurement.figures();
+        measurement.run_batch();
+        assert!(!measurement.is_whole() && measurement.arrivals() == 21_000);
+        (1..BATCHES).for_each(|_| measurement.run_batch());
+        let after = measurement.figures();
+        assert!(measurement.is_whole() && after.arrivals == 40_000 && after.rejections > before.rejections);
+        assert!(after.rejected.half < before.rejected.half);
+    }
+
+    #[test]
+    fn figures_are_parts_of_all_calls() {
+        let figures = measured(100_000, 1).figures();
+        let in_time = figures.in_time.unwrap().mean;
+        // Without a room, a call that is admitted is in time if its hold is: 63.2 % are.
+        assert!((in_time - (1.0 - figures.rejected.mean) * 0.632).abs() < 0.01, "{in_time}");
+        assert!((figures.too_long - 0.368).abs() < 0.01, "{}", figures.too_long);
+        assert!((figures.in_use - 8.0 * (1.0 - figures.rejected.mean)).abs() < 0.1, "{}", figures.in_use);
+        assert_eq!((figures.wait_p99, figures.has_enough()), (Duration::ZERO, true));
+        let few = measured(20, 1).figures();
+        assert!(!few.has_enough() && few.bound() > 1.0);
+    }
+}
