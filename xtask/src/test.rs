@@ -25,7 +25,7 @@ pub(crate) fn proofs(yes: bool) -> Vec<Step> {
 /// Runs all proofs side by side, those first that take longest.
 fn prove() -> Result<()> {
     const FRONT: [&str; 5] = ["test", "-p", "bulklink", "-p", "bulklink-tokio"];
-    let tests = [SEARCHES, &["differential"], PROPERTIES].concat();
+    let tests = [SEARCHES, &["differential"], PROPERTIES, SIMULATIONS].concat();
     let values = [(DEPTH, PROVEN_DEPTH), (CASES, PROVEN_CASES), ("BULKLINK_COMMANDS", 120_000)];
     let longer = suites::only(&tests, &values)?;
     let mut lock_only = cargo(&FRONT);
@@ -93,8 +93,10 @@ pub(crate) const PROVEN_DEPTH: u32 = 4;
 pub(crate) const PROVEN_CASES: u32 = 400;
 
 const DEPTH: &str = "BULKLINK_DEPTH";
-const SEARCHES: &[&str] =
-    &["exhaustive", "partitions", "pool", "exhaustive_circuit", "shares", "replicas", "laws", "lockstep", "planning"];
+const SEARCHES: &[&str] = &["exhaustive", "partitions", "pool", "exhaustive_circuit", "shares", "replicas"];
+
+/// The simulation of a planner: it has more calls at the depth of the proofs.
+const SIMULATIONS: &[&str] = &["laws", "lockstep", "planning"];
 
 const CASES: &str = "PROPTEST_CASES";
 const PROPERTIES: &[&str] = &["properties", "partition_properties", "pool_properties", "circuit_properties", "reserve"];
