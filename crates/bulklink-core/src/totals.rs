@@ -206,6 +206,7 @@ impl Totals {
     }
 
     /// Returns the number of requests displaced: none without restrictions.
+    #[cfg_attr(not(feature = "restriction"), expect(clippy::unused_self, reason = "there are none then"))]
     pub(crate) const fn given_up(&self) -> u64 {
         #[cfg(feature = "restriction")]
         let displaced = self.displaced;
