@@ -244,16 +244,19 @@ impl Rejection {
         }
     }
 
-    /// Returns the limit by which the call got neither units nor a place in the queue, or lost its
-    /// place, if it is one of keys that
-    /// [share a capacity](crate::partitions::Builder::shared_capacity). `None` for another
-    /// bulkhead, and for any other reason: also if a wait has [expired](Reason::Expired) because
-    /// the key was at its ceiling.
+    /// Returns the limit that rejected the call, where keys
+    /// [share a capacity](crate::partitions::Builder::shared_capacity): because of it, the call got
+    /// neither units nor a place in the queue, has lost its place, or waited until its wait
+    /// [expired](Reason::Expired). Of a wait, it is the limit that would hold up the call when its
+    /// future returns the rejection. `None` for another bulkhead, and for any other reason.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
         match self.reason() {
             Reason::Saturated => self.by.bound.or(self.by.pool.as_ref().map(|_| Bound::Key)),
             Reason::Displaced => Some(Bound::Shared),
+            // Of one that came too late there is none.
+            Reason::Expired if self.by.restriction.is_some() => self.by.pool.as_ref().map(|_| Bound::Key),
+            Reason::Expired => self.by.bound,
             _ => None,
         }
     }

@@ -282,6 +282,15 @@ impl Pool {
         }
     }
 
+    /// Returns the limit because of which a call of this line would not be admitted now: for one
+    /// that has waited in vain.
+    pub fn keeps_waiting(&mut self, lines: &mut impl Lines, line: LineId, call: Head) -> Bound {
+        // A limit of the key counts units in use alone.
+        self.take_back_of(lines, line.key.0);
+        let place = self.line(line);
+        self.refusal(place, call)
+    }
+
     /// Returns the limit because of which a call is not admitted at once.
     fn refusal(&self, place: Place, Head { cost, may_run }: Head) -> Bound {
         let LineState { key, class, .. } = self.lines[place];

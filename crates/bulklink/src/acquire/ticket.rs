@@ -28,7 +28,24 @@ pub(crate) fn poll(
         *ticket = None;
         Ok(granted)
     });
-    polled.unwrap_or_else(|()| poll_again(shared, ticket, waker, not_granted))
+    match polled {
+        Ok(granted) => {
+            if granted.is_none() {
+                set_bound(shared, not_granted);
+            }
+            granted
+        }
+        Err(()) => poll_again(shared, ticket, waker, not_granted),
+    }
+}
+
+/// Sets the limit of a shared capacity that kept a call waiting until it was rejected. Not under
+/// the lock of the bulkhead, which comes after that of the pool.
+#[inline]
+fn set_bound(shared: &Shared, not_granted: &mut NotGranted) {
+    if let (true, NotGranted::Rejected(rejection)) = (shared.has(hint::POOLED), not_granted) {
+        shared.set_bound_of_wait(rejection);
+    }
 }
 
 /// Collects the ticket. Returns an error if it waits and the waker has to be left.
@@ -58,7 +75,11 @@ pub(crate) fn poll_again(
     not_granted: &mut NotGranted,
 ) -> Option<Grant> {
     let polled = shared.look_or_park(waker, |state| collect(state, shared, ticket, not_granted));
-    if let Poll::Ready(granted) = polled { granted } else { None }
+    let granted = if let Poll::Ready(granted) = polled { granted } else { None };
+    if granted.is_none() {
+        set_bound(shared, not_granted);
+    }
+    granted
 }
 
 /// Collects the ticket, or returns the place for its waker.

@@ -11,6 +11,7 @@ use super::members::Reach;
 use super::{Outputs, PoolState, SharedPool};
 use crate::Rejection;
 use crate::gate::enter::NotGranted;
+use crate::gate::outputs::deliver_all;
 use crate::gate::shared::Shared;
 
 /// The way of a call into its gate.
@@ -108,6 +109,30 @@ impl Shared {
             // It may wait for a higher ceiling of its bulkhead.
             Err(Bound::Key) if request.fetches() && !wants_place => Way::Gate { lent: 0, bound: Bound::Key },
             Err(bound) => Way::NoRoom(bound),
+        }
+    }
+}
+
+impl Shared {
+    /// Sets the limit that holds up the calls of this bulkhead, of a call whose wait has expired.
+    /// Under a ceiling of the bulkhead itself, that is named already.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn set_bound_of_wait(&self, rejection: &mut Rejection) {
+        let Some(pool) = self.pool() else { return };
+        if rejection.reason() != crate::Reason::Expired || rejection.restriction().is_some() {
+            return;
+        }
+        let (cost, mut reach) = (u32::try_from(rejection.cost()).unwrap_or(u32::MAX), Reach::new());
+        let may_run = self.with_pooled(None, &mut reach, |state| state.gate.may_run(cost));
+        let bound = pool.state.with(|state| {
+            let line = state.members.line_of(self)?;
+            let call = Head { cost, may_run };
+            Some(state.with_lines(&mut reach, |pool, lines| pool.keeps_waiting(lines, line, call)))
+        });
+        deliver_all(reach);
+        if let Some(bound) = bound {
+            rejection.set_identity(pool.identity(bound));
         }
     }
 }

@@ -123,6 +123,46 @@ fn waits_expire_at_their_limit_and_are_not_served_late() {
 }
 
 #[test]
+fn a_wait_that_expires_has_the_limit_that_held_it_up() {
+    use bulklink::partitions::{Class, Share};
+
+    let mut executor = executor();
+    let builder = super::builder(&executor).shared_capacity(3).shared_waiting_room(10).wait_limit(ms(100));
+    let models = builder.class_headroom(Class::Background, 1).build().expect("valid");
+    models.set_share("ann", Share::new().ceiling(1)).expect("valid");
+    models.set_share("bob", Share::new().paused(true)).expect("valid");
+    let ann = models.key("ann").try_slot().expect("one of one");
+    let cid = models.key("cid").try_slot().expect("free");
+    let handle = models.partition("cid").expect("it is in use");
+    let keys = ["ann", "bob"].map(|key| executor.spawn(models.key(key).slot()));
+    let batch = executor.spawn(models.class(Class::Background).key("dan").slot());
+    executor.run_until_idle();
+    executor.advance(ms(100));
+    let of = |call: &Call| {
+        let rejection = call.output().expect("ended").expect_err("expired");
+        assert_eq!(rejection.reason(), Reason::Expired);
+        rejection.bound()
+    };
+    assert_eq!(keys.each_ref().map(of), [Some(Bound::Key); 2]);
+    assert_eq!(of(&batch), Some(Bound::Headroom));
+
+    let _full = models.key("eve").try_slot().expect("free");
+    let [eve, cid_again] = ["eve", "cid"].map(|key| executor.spawn(models.key(key).slot()));
+    executor.run_until_idle();
+    // Its own ceiling, while all units are in use.
+    let ceiling = handle.ceiling("test");
+    ceiling.set(1);
+    executor.advance(ms(100));
+    assert_eq!((of(&eve), of(&cid_again)), (Some(Bound::Shared), Some(Bound::Key)));
+    let late = models.key("eve").with(bulklink::Request::new().deadline_after(ms(0))).slot();
+    let late = executor.spawn(late);
+    executor.run_until_idle();
+    assert_eq!(of(&late), None, "it came too late");
+    drop((ann, cid));
+    assert_eq!(load(&models), [(1, 0); 2]);
+}
+
+#[test]
 fn a_waiter_that_is_dropped_makes_way() {
     let mut executor = executor();
     let models = models(&executor, 1);
