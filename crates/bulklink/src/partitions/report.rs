@@ -104,7 +104,14 @@ impl CapacityReport {
             if let Some(adaptive) = adaptive {
                 adaptive.add_findings(&mut report);
             }
-            for one in report.findings.into_iter().filter(|one| earlier.is_none() || !one.code.is_counted()) {
+            // Calls of keys that share a capacity wait for their turns while units of their own are
+            // free.
+            let waits_for_turn = inner.pool().is_some() && snapshot.in_use < snapshot.limits.capacity;
+            report.findings.retain(|one| {
+                let is_of_now = earlier.is_none() || !one.code.is_counted();
+                is_of_now && !(waits_for_turn && one.code == bulklink_core::FindingCode::ExecutionFull)
+            });
+            for one in report.findings {
                 match found.iter_mut().find(|(code, ..)| *code == one.code) {
                     Some((_, severity, partitions)) => {
                         *severity = one.severity.max(*severity);

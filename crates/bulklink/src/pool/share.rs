@@ -34,7 +34,8 @@ pub struct Share {
     pub is_kept: bool,
     /// The most units that the key may have in use, if its own limits allow more.
     pub ceiling: Option<usize>,
-    /// The most calls of the key that may wait, if its own limits allow more.
+    /// The most calls of the key that may wait, in all its classes together, if its own limits
+    /// allow more.
     pub waiting_room: Option<usize>,
     /// Whether no call of the key is admitted.
     pub is_paused: bool,
@@ -78,7 +79,8 @@ impl Share {
         Share { ceiling: Some(units), ..self }
     }
 
-    /// Sets how many calls of the key may wait, at most.
+    /// Sets how many calls of the key may wait, in all its [classes](crate::Partitions::class)
+    /// together. The waiting room of a partition is for each class.
     #[must_use]
     pub const fn waiting_room(self, operations: usize) -> Self {
         Share { waiting_room: Some(operations), ..self }

@@ -194,3 +194,24 @@ fn a_report_says_that_the_shared_capacity_is_full() {
         Some("warning: shared_capacity_full: all 2 units that the keys share in use, 1 waiting")
     );
 }
+
+#[test]
+fn a_report_says_that_a_key_is_full_only_if_it_is() {
+    use bulklink::partitions::{Class, FindingCode};
+
+    let mut executor = executor();
+    let builder = super::builder(&executor).shared_capacity(3).shared_waiting_room(9).parallelism(2);
+    let models = builder.class_headroom(Class::Background, 2).build().expect("valid");
+    let full = || {
+        let report = models.handle().capacity_report(None);
+        report.finding(bulklink::FindingCode::ExecutionFull).map(|finding| finding.partitions)
+    };
+    let batch = models.class(Class::Background);
+    let _one = slot(&call(&mut executor, &batch, "ann"));
+    let _waiting = call(&mut executor, &batch, "ann");
+    assert_eq!((full(), shared(&models).waiting), (None, 1), "one of its two is in use");
+    let _two = [(); 2].map(|()| models.key("bob").try_slot().expect("free"));
+    assert_eq!(full(), Some(Some(1)), "Bob has two of two");
+    let code = FindingCode::SharedCapacityFull;
+    assert!(models.handle().capacity_report(None).finding(code).is_some());
+}
