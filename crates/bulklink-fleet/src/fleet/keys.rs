@@ -24,7 +24,9 @@ impl<R: Runtime<Sleep: Send>> Fleet<R> {
     ///
     /// The name of a limit is the label of the partitions, a colon, and the text of the key,
     /// [escaped](crate::Name) and of at most 200 bytes. Keys that are different must have different
-    /// texts. No key is in a status, a rejection or a metric.
+    /// texts. No key is in a status, a rejection or a metric. A key has one share: its calls must
+    /// all be of one [class](Partitions::class), as each class has a partition of its own, and that
+    /// of a second one is refused.
     ///
     /// If the options of a key are invalid, or its name is too long or has a share in this fleet
     /// already, its calls are rejected or expire, and [`ceiling::REFUSED`] is the name of its

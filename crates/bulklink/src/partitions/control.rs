@@ -66,6 +66,8 @@ impl<K, R: Clock + Clone + Send + Sync + 'static, S> Partitions<K, R, S> {
     /// `begin` gets the key, the bulkhead and the ceiling once the partition exists. Until the
     /// ceiling is raised, calls wait or are rejected.
     ///
+    /// Each [class](Partitions::class) of a key has a partition, and so a ceiling, of its own.
+    ///
     /// It is called by the call that creates the partition, under no lock, and should be quick. If
     /// it panics, that is counted as a [panic of a handler](super::Status::handler_panics), and the
     /// ceiling is gone if it was dropped.
