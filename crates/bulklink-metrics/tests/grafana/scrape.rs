@@ -55,7 +55,7 @@ fn registry() -> (Registry, Executor, impl Sized) {
     let bulkhead = registry.create(bulkhead).unwrap();
     let search = Bulkhead::builder_on(executor.runtime(), "search").parallelism(8);
     registry.create(search.adaptive(Knee::between(2, 8))).unwrap();
-    let tenants = Partitions::<String, _>::builder_on(executor.runtime(), "tenants").parallelism(1).waiting_room(1);
+    let tenants = Partitions::<String, _>::builder_on(executor.runtime(), "tenants").shared_capacity(1).waiting_room(1);
     let tenants = tenants.wait_limit(5 * second).measure_holds(true).max_partitions(1);
     let tenants = tenants.show_keys(move |key| format!("{hard}\r\n{key}"));
     let tenants = registry.create_partitions(tenants).unwrap();
