@@ -97,7 +97,7 @@ fn calls_that_bring_a_deadline_wait_no_longer_than_their_operations_allow() {
     assert_eq!(brought.what, "calls bring the deadline");
     // The room decides, and with the deadlines their reserve, too.
     let (own, learnt) = (plan.figures.too_late, brought.figures.too_late);
-    assert!(own < 0.001 && learnt > 0.01, "{own}, {learnt}");
+    assert!(own < 0.001 && learnt > 0.004, "{own}, {learnt}");
 }
 
 #[test]
