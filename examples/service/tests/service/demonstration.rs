@@ -11,8 +11,9 @@ const DASHBOARD: &str = include_str!("../../../../crates/bulklink-metrics/grafan
 const ALERTS: &str = include_str!("../../../../crates/bulklink-metrics/grafana/alerts.yaml");
 
 /// The service has no circuit breaker, no fleet, and no adaptive limit, which its file could not
-/// set; the tests of `bulklink-metrics` show these in a scrape.
-const OF_OTHERS: [&str; 3] = ["bulklink_breaker_", "bulklink_limit", "bulklink_share_"];
+/// set; and its tenants have limits of their own, so no classes. The tests of `bulklink-metrics`
+/// show these in a scrape.
+const OF_OTHERS: [&str; 4] = ["bulklink_breaker_", "bulklink_class_", "bulklink_limit", "bulklink_share_"];
 
 /// Those of keys are there only while a key has any load.
 const OF_KEYS: &str = "bulklink_key_";
