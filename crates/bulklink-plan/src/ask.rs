@@ -1,4 +1,4 @@
-//! What a plan is asked for, and the loads that follow from it.
+//! The load and the goal of a plan, and the loads that follow from them.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const MOST_CALLS: f64 = 20e6;
 const LEAST_BUDGET: u64 = 10_000;
 const MOST_BUDGET: u64 = 20_000_000;
 
-/// What a plan is asked for.
+/// The load that a plan is made for, and its goal.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Ask {
@@ -172,7 +172,7 @@ impl Ask {
     }
 }
 
-/// Also refuses what is no number.
+/// Also refuses NaN.
 fn check(field: &'static str, value: f64, least: f64, most: f64, unit: &str) -> Result<(), InvalidArgument> {
     if (least..=most).contains(&value) {
         return Ok(());

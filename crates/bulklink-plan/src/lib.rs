@@ -18,7 +18,7 @@
 //! # Ok::<(), bulklink_plan::InvalidArgument>(())
 //! ```
 //!
-//! - [`Ask`] is what a plan is asked for, and [`Plan`] the answer, with the price of wrong
+//! - [`Ask`] has the load and the goal, and [`Plan`] is the answer, with the price of wrong
 //!   assumptions;
 //! - [`Sim`] is one bulkhead under one [`Load`], for other questions.
 //!

@@ -54,7 +54,7 @@ impl Figures {
     }
 }
 
-/// A simulation that can go on, and what it has counted since its beginning was left out.
+/// A simulation that can go on, and its counts since its beginning was left out.
 pub(crate) struct Measurement {
     sim: Sim,
     /// The time that a call has from its arrival to its end.

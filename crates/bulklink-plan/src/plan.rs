@@ -10,7 +10,7 @@ use crate::measure::Measurement;
 use crate::random::{units, whole};
 use crate::{Ask, Estimate, Figures, guess, what_if};
 
-/// The limits for a load, and what they do.
+/// The limits for a load, and their effect.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Plan {
@@ -18,17 +18,17 @@ pub struct Plan {
     pub limits: Limits,
     /// The least waiting room from which on the search saw no clear difference.
     pub least_room: usize,
-    /// What the limits do, from calls that the search has not seen.
+    /// The effect of the limits, from calls that the search has not seen.
     pub figures: Figures,
-    /// What they do where an assumption is wrong.
+    /// Their effect where an assumption is wrong.
     pub what_ifs: Vec<WhatIf>,
-    /// Whether the search has ended; otherwise this is what was known when it was stopped.
+    /// Whether the search has ended; otherwise this is its state when it was stopped.
     pub is_complete: bool,
     /// The work that was done.
     pub progress: Progress,
 }
 
-/// What the limits of a plan do where an assumption is wrong.
+/// The effect of the limits of a plan where an assumption is wrong.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WhatIf {
@@ -45,7 +45,7 @@ pub struct WhatIf {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What is being done.
+    /// The step of the search.
     pub step: &'static str,
     /// The simulations that were begun.
     pub simulations: u32,
@@ -57,7 +57,7 @@ pub struct Progress {
 /// all calls is rejected.
 ///
 /// It reports its progress many times per second, and stops early where that answers with a break:
-/// then the plan is what is known so far.
+/// then the plan is the state of the search so far.
 ///
 /// ```
 /// use bulklink_plan::{Ask, Distribution, plan};
@@ -262,7 +262,7 @@ impl<'a, P: FnMut(&Progress) -> ControlFlow<()>> Search<'a, P> {
         unreachable!("the capacity grows until nothing is rejected")
     }
 
-    /// What is known when the search is stopped: a capacity that suffices, or else the guess.
+    /// The limits when the search is stopped: a capacity that suffices, or else the guess.
     fn known(&self) -> (Limits, usize) {
         let capacity = self.capacity.unwrap_or_else(|| guess::capacity(self.ask, self.wait_limit));
         let room = self.largest_room(capacity);

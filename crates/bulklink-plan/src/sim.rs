@@ -1,4 +1,4 @@
-//! The simulation: a gate of `bulklink-core`, and what is to come, in virtual time.
+//! The simulation: a gate of `bulklink-core`, and coming events, in virtual time.
 //!
 //! It decides nothing. It calls the gate as its contract demands, at exact instants.
 
@@ -40,7 +40,7 @@ pub struct Sim {
     load: Load,
     random: Random,
     now: u64,
-    /// What is to come, beside the next call of an open load: the instant, a number that keeps the
+    /// Coming events, beside the next call of an open load: the instant, a number that keeps the
     /// order of equal instants, and the event.
     future: BinaryHeap<Reverse<(u64, u64, Next)>>,
     planned: u64,
@@ -56,7 +56,7 @@ pub struct Sim {
     unit_nanos: u128,
 }
 
-/// What the gate decided on a call.
+/// The decision of the gate on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {

@@ -1,4 +1,4 @@
-//! What a plan does where an assumption is wrong.
+//! The effect of a plan where an assumption is wrong.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
